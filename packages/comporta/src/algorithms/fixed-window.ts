@@ -1,0 +1,78 @@
+import { type Algorithm, type Evaluation, type Param, TTL_MARGIN_MS } from './algorithm.js';
+import { DURATION_MAX_MS, UNITS_MAX } from './ranges.js';
+
+interface State {
+  readonly startMs: number;
+  readonly count: number;
+}
+
+const params: Readonly<Record<string, Param>> = {
+  limit: { kind: 'integer', min: 0, max: UNITS_MAX, doc: 'most cost admitted in one window' },
+  window: { kind: 'duration', min: 1, max: DURATION_MAX_MS, doc: 'length of the window' },
+  align: {
+    kind: 'choice',
+    choices: ['epoch', 'first-hit'],
+    default: 'epoch',
+    doc: 'windows start at multiples of their length since 1970 UTC, or with the first admitted request',
+  },
+};
+
+/** N per window. Twice N can pass around a boundary: that is what a fixed window means. */
+export const fixedWindow: Algorithm<State> = {
+  name: 'fixedWindow',
+  tag: 'fw',
+  clock: 'ms',
+  args: ['limit', 'window', 'aligned'],
+  params,
+
+  compile(settings) {
+    const { limit, window, align } = settings as { limit: number; window: number; align: number };
+    return { args: [limit, window, align === 0 ? 1 : 0], limit, windowMs: window };
+  },
+
+  evaluate(state, now, cost, args) {
+    const [limit, window, aligned] = args as [number, number, number];
+    let startMs = aligned === 1 ? now - (now % window) : now;
+    let count = 0;
+    let stepped = false;
+    if (state !== undefined) {
+      stepped = now < state.startMs;
+      if (stepped || now - state.startMs < window) count = state.count;
+      if (!stepped && count > 0 && aligned === 0) startMs = state.startMs;
+    }
+    const leftMs = startMs + window - now;
+    const remaining = Math.max(0, limit - count);
+    return {
+      state: { startMs, count },
+      remaining,
+      retryAfterMs: cost > limit ? -1 : cost > remaining ? leftMs : 0,
+      resetAfterMs: count === 0 ? 0 : leftMs,
+      nextAfterMs: count === 0 ? 0 : leftMs,
+      stepped,
+      ttlMs: 0,
+    };
+  },
+
+  commit(evaluation, now, cost, args) {
+    const { startMs, count } = evaluation.state;
+    store(evaluation, { startMs, count: count + cost }, now, args);
+  },
+
+  refund(state, now, amount, atUs, args) {
+    const evaluation = fixedWindow.evaluate(state, now, 0, args);
+    const { startMs, count } = evaluation.state;
+    if (count === 0 || atUs < startMs * 1000) return undefined;
+    store(evaluation, { startMs, count: Math.max(0, count - amount) }, now, args);
+    return evaluation;
+  },
+};
+
+function store(evaluation: Evaluation<State>, state: State, now: number, args: readonly number[]): void {
+  const [limit, window] = args as [number, number];
+  const leftMs = state.startMs + window - now;
+  evaluation.state = state;
+  evaluation.remaining = Math.max(0, limit - state.count);
+  evaluation.resetAfterMs = state.count === 0 ? 0 : leftMs;
+  evaluation.nextAfterMs = evaluation.resetAfterMs;
+  evaluation.ttlMs = leftMs + TTL_MARGIN_MS;
+}

@@ -1,0 +1,130 @@
+import { type Duration, durationMs } from '../core/duration.js';
+import { ComportaError, show } from '../core/errors.js';
+import type { Algorithm, Limit, Param } from './algorithm.js';
+import { algorithms } from './registry.gen.js';
+
+type Settings = Readonly<Record<string, Duration | undefined>>;
+
+/** Builds a limit from settings as a person writes them; throws `ERR_LIMIT` or `ERR_DURATION` naming the field. */
+export function buildLimit(algorithm: Algorithm, settings: Settings, id?: string): Limit {
+  if (typeof settings !== 'object' || settings === null) {
+    throw new ComportaError('ERR_LIMIT', `${algorithm.name}: expected settings, got ${show(settings)}`, algorithm.name);
+  }
+  for (const name of Object.keys(settings)) {
+    if (name !== 'id' && !(name in algorithm.params)) {
+      const known = Object.keys(algorithm.params).join(', ');
+      throw new ComportaError('ERR_LIMIT', `${algorithm.name}: unknown setting ${show(name)}; it takes ${known}`, name);
+    }
+  }
+  const values = Object.entries(algorithm.params).map(([name, param]) => [name, read(algorithm, name, param, settings[name])]);
+  if (id !== undefined) checkName(id, `${algorithm.name}: id`);
+  const written = Object.entries(settings).filter(([name, value]) => name !== 'id' && value !== undefined);
+  return {
+    id,
+    algorithm,
+    settings: Object.fromEntries(written) as Record<string, Duration>,
+    ...algorithm.compile(Object.fromEntries(values)),
+  };
+}
+
+/** A setting as a number: the integer, the ms of a duration, the index of a choice. */
+function read(algorithm: Algorithm, name: string, param: Param, given: unknown): number {
+  const field = `${algorithm.name}.${name}`;
+  const value = given ?? param.default;
+  if (value === undefined) throw new ComportaError('ERR_LIMIT', `${field}: missing (${param.doc})`, name);
+  if (param.kind === 'choice') {
+    const index = (param.choices ?? []).indexOf(value as string);
+    if (index >= 0) return index;
+    throw new ComportaError('ERR_LIMIT', `${field}: expected ${param.choices?.join(' or ')}, got ${show(value)}`, name);
+  }
+  const number = param.kind === 'duration' ? durationMs(value, field) : value;
+  const { min = 0, max = Number.MAX_SAFE_INTEGER } = param;
+  if (typeof number !== 'number' || !Number.isSafeInteger(number) || number < min || number > max) {
+    const unit = param.kind === 'duration' ? ' ms' : '';
+    throw new ComportaError('ERR_LIMIT', `${field}: expected a whole number from ${min} to ${max}${unit}, got ${show(value)}`, name);
+  }
+  return number;
+}
+
+/** Throws `ERR_POLICY` unless a name can stand in keys and header fields as it is. */
+export function checkName(name: unknown, field: string): asserts name is string {
+  if (typeof name !== 'string' || !/^[A-Za-z0-9_.-]{1,64}$/.test(name)) {
+    throw new ComportaError('ERR_POLICY', `${field}: expected 1 to 64 characters of A-Z a-z 0-9 _ . -, got ${show(name)}`, field);
+  }
+}
+
+/** Gives every limit an id that is unique in its policy: its own, else its algorithm's name, numbered from the second on. */
+export function withIds(limits: readonly Limit[], field = 'limits'): (Limit & { readonly id: string })[] {
+  const taken = new Set<string>();
+  return limits.map((limit, i) => {
+    const base = limit.id ?? limit.algorithm.name;
+    let id = base;
+    for (let n = 2; taken.has(id); n++) {
+      if (limit.id !== undefined) throw new ComportaError('ERR_LIMIT', `${field}[${i}]: id ${show(id)} is used twice`, `${field}[${i}].id`);
+      id = `${base}-${n}`;
+    }
+    taken.add(id);
+    return { ...limit, id };
+  });
+}
+
+interface Named {
+  /** Part of the key, unique in the policy; the algorithm's name when left out. Renaming it starts a fresh count. */
+  readonly id?: string;
+}
+
+export interface TokenBucketSettings extends Named {
+  /** Most tokens the bucket holds: the largest burst. 0 refuses everything. */
+  readonly capacity: number;
+  /** Tokens added, evenly spread, in each `every`. */
+  readonly refill: number;
+  readonly every: Duration;
+}
+
+export interface WindowSettings extends Named {
+  /** Most cost admitted in one window. 0 refuses everything. */
+  readonly limit: number;
+  readonly window: Duration;
+}
+
+export interface FixedWindowSettings extends WindowSettings {
+  /** Windows start at multiples of their length since 1970 UTC (default), or with the first admitted request. */
+  readonly align?: 'epoch' | 'first-hit';
+}
+
+const build = (name: string, settings: Named): Limit =>
+  buildLimit(algorithms[name] as Algorithm, settings as Settings, settings?.id);
+
+/** Bursts up to `capacity`, then `refill` per `every`, evenly. At most capacity + rate * t pass in any time t. */
+export function tokenBucket(settings: TokenBucketSettings): Limit {
+  return build('tokenBucket', settings);
+}
+
+/** At most `limit` in every window of that length, wherever it starts. Exact; one stored entry per admitted request. */
+export function slidingWindow(settings: WindowSettings): Limit {
+  return build('slidingWindow', settings);
+}
+
+/** Sliding window estimated from two counters: constant memory, but close to twice the limit can pass at worst. */
+export function slidingWindowCounter(settings: WindowSettings): Limit {
+  return build('slidingWindowCounter', settings);
+}
+
+/** At most `limit` per aligned window; twice the limit can pass around a boundary. */
+export function fixedWindow(settings: FixedWindowSettings): Limit {
+  return build('fixedWindow', settings);
+}
+
+/** A kind of limit by name, for configuration files: its settings and how to build it. */
+export interface LimitKind {
+  readonly params: Readonly<Record<string, Param>>;
+  build(settings: Readonly<Record<string, unknown>>, id?: string): Limit;
+}
+
+/** Every kind of limit. */
+export const limitKinds: Readonly<Record<string, LimitKind>> = Object.fromEntries(
+  Object.entries(algorithms).map(([name, algorithm]) => [
+    name,
+    { params: algorithm.params, build: (settings, id) => buildLimit(algorithm, settings as Settings, id) } satisfies LimitKind,
+  ]),
+);

@@ -1,0 +1,8 @@
+/** Ten years: the longest window, period or time-to-full that a limit may have, in ms. */
+export const DURATION_MAX_MS: number = 10 * 366 * 86_400_000;
+
+/** Largest capacity, limit or refill. */
+export const UNITS_MAX = 1_000_000_000;
+
+/** The exact log keeps one entry per admitted request, so its limit is bounded harder. */
+export const LOG_ENTRIES_MAX = 1_000_000;

@@ -1,0 +1,55 @@
+/** What a policy does when its store cannot answer in time. */
+export type FailureMode = 'local' | 'open' | 'closed';
+
+/** Why a decision was not made by the store. */
+export type DegradedCause = 'timeout' | 'unavailable' | 'misconfigured' | 'aborted' | 'closed';
+
+/** Marks a decision that the store did not make. */
+export interface Degraded {
+  readonly mode: FailureMode;
+  readonly cause: DegradedCause;
+  /** The client's or the server's own words, for logs; may name hosts, never sent to callers. */
+  readonly detail: string;
+}
+
+/** State of one limit after a decision. */
+export interface LimitState {
+  /** Id of the limit inside its policy. */
+  readonly id: string;
+  /** Largest cost that the limit can ever admit at once: capacity or limit. */
+  readonly limit: number;
+  /** Window of a window limit, time to fill an empty bucket of a token bucket, in ms. */
+  readonly windowMs: number;
+  /** Cost that is still available now; never negative. */
+  readonly remaining: number;
+  /** 0 when this limit admits the request; ms until it would; `null` when it never can. */
+  readonly retryAfterMs: number | null;
+  /** Ms until the limit is as if unused; 0 when it is. */
+  readonly resetAfterMs: number;
+  /** Ms until `remaining` grows by at least one; 0 when it is full. */
+  readonly nextAfterMs: number;
+}
+
+export type DenialReason = 'limit-exceeded' | 'cost-exceeds-limit' | 'store-unavailable';
+
+/** The answer to one request. A denial is a value, never an exception. */
+export interface Decision {
+  readonly allowed: boolean;
+  /** Why not; `undefined` when allowed. */
+  readonly reason: DenialReason | undefined;
+  readonly policy: string;
+  readonly subject: string;
+  readonly cost: number;
+  /** Unique per decision; makes a refund idempotent. */
+  readonly id: string;
+  /** The deciding clock's time, in µs since the epoch (the key's own server when Redis decided); 0 when nobody counted. */
+  readonly atUs: number;
+  /** One state per limit in the policy's order; empty when the failure mode answered without counting. */
+  readonly limits: readonly LimitState[];
+  /** The limit to name: the violated one with the longest wait, else the one with least left. */
+  readonly binding: LimitState | undefined;
+  /** 0 when allowed; the longest wait over the violated limits; `null` when waiting does not help. */
+  readonly retryAfterMs: number | null;
+  /** Set when the store did not make this decision. */
+  readonly degraded: Degraded | undefined;
+}

@@ -1,0 +1,47 @@
+import type { Decision } from '../core/decision.js';
+import type { Limiter } from '../limiter/limiter.js';
+import type { Policy } from '../policies/policy.js';
+import type { MaybePromise, Store } from '../stores/store.js';
+import type { RequestView } from './view.js';
+
+/** Forms of the rate-limit fields; see `docs/headers.md`. */
+export type HeaderForm = 'draft-11' | 'draft-7' | 'draft-6' | 'legacy' | 'none';
+
+export interface GateOptions<Request = unknown> {
+  readonly policies: readonly Policy<Request>[];
+  /** Shared by all policies; a memory store when left out. */
+  readonly store?: Store;
+  readonly timeoutMs?: number;
+  readonly onStoreFailure?: Policy['onStoreFailure'];
+  /** CIDRs (or `loopback`, `private`) of proxies whose forwarding header is believed; none by default. */
+  readonly trustedProxies?: readonly string[];
+  /** The one header that trusted proxies write; `x-forwarded-for` by default. */
+  readonly forwardedHeader?: 'x-forwarded-for' | 'forwarded' | (string & {});
+  /** Bits of an IPv6 address that name one client: 32 to 128, 64 by default. */
+  readonly ipv6Prefix?: number;
+  readonly headers?: HeaderForm | readonly HeaderForm[];
+  /** Count CORS preflight requests too; false by default. */
+  readonly countPreflight?: boolean;
+}
+
+/** What to do with one request. */
+export interface Verdict {
+  readonly allowed: boolean;
+  /** 429 for a denial, 503 when `closed` during an outage, 0 when allowed. */
+  readonly status: number;
+  /** To set on the response, allowed or not. Names are lower case. */
+  readonly headers: readonly (readonly [name: string, value: string])[];
+  /** Body of the refusal (`application/problem+json`); empty when allowed. */
+  readonly body: string;
+  /** One per matching policy, in order; shadow policies included. */
+  readonly decisions: readonly Decision[];
+}
+
+export interface Gate<Request = unknown> {
+  /** Never throws and never rejects: a faulty key or cost function is a denial-free, reported 500. */
+  check(view: RequestView<Request>, signal?: AbortSignal): MaybePromise<Verdict>;
+  /** The limiter of each policy, by name. */
+  readonly limiters: ReadonlyMap<string, Limiter>;
+  /** Ends the limiters, and the store when the gate made it. */
+  close(): Promise<void>;
+}

@@ -1,0 +1,23 @@
+export type { Limit, Param } from './algorithms/algorithm.js';
+export {
+  type FixedWindowSettings,
+  fixedWindow,
+  type LimitKind,
+  limitKinds,
+  slidingWindow,
+  slidingWindowCounter,
+  type TokenBucketSettings,
+  tokenBucket,
+  type WindowSettings,
+} from './algorithms/limits.js';
+export type { Decision, Degraded, DegradedCause, DenialReason, FailureMode, LimitState } from './core/decision.js';
+export { type Duration, durationMs, formatDuration } from './core/duration.js';
+export { ComportaError, type ErrorCode, isComportaError } from './core/errors.js';
+export type { LimiterEvents, Listener } from './core/events.js';
+export type { Clock } from './core/time.js';
+export { StoreError } from './core/waiting.js';
+export { type Check, type Combined, decideAll } from './limiter/combine.js';
+export { createLimiter } from './limiter/create.js';
+export type { CallOptions, Limiter, LimiterOptions } from './limiter/limiter.js';
+export { type MemoryStoreOptions, memoryStore } from './stores/memory.js';
+export type { MaybePromise, Plan, PolicyStore, Store } from './stores/store.js';

@@ -1,0 +1,40 @@
+import type { Decision } from '../core/decision.js';
+import type { MaybePromise } from '../stores/store.js';
+import type { CallOptions, Limiter } from './limiter.js';
+
+/** One subject of a request that has several: a user, its tenant, everybody. */
+export interface Check {
+  readonly limiter: Limiter;
+  readonly subject: string;
+  readonly cost?: number;
+}
+
+/** The answer over several subjects; decisions stand in the order of the checks. */
+export interface Combined {
+  readonly allowed: boolean;
+  readonly decisions: readonly Decision[];
+}
+
+/**
+ * Decides several subjects in parallel. When one refuses, the others' charges are given back, so a
+ * refused request costs nobody anything. Never over-admits; until a charge is back (one round trip)
+ * it can refuse another request of that subject that would have fitted.
+ */
+export function decideAll(checks: readonly Check[], options: CallOptions = {}): MaybePromise<Combined> {
+  const answers = checks.map(({ limiter, subject, cost }) =>
+    limiter.decide(subject, cost === undefined ? options : { ...options, cost }),
+  );
+  return answers.some((answer) => answer instanceof Promise)
+    ? Promise.all(answers).then((decisions) => settle(checks, decisions))
+    : settle(checks, answers as readonly Decision[]);
+}
+
+function settle(checks: readonly Check[], decisions: readonly Decision[]): Combined {
+  const allowed = decisions.every((decision) => decision.allowed);
+  if (!allowed) {
+    decisions.forEach((decision, i) => {
+      if (decision.allowed) void (checks[i] as Check).limiter.refund(decision);
+    });
+  }
+  return { allowed, decisions };
+}

@@ -1,0 +1,21 @@
+import { ComportaError } from '../core/errors.js';
+import type { RedisClient } from './client.js';
+import { fromIoredis, fromIoredisCluster, type IoredisClusterLike, type IoredisLike } from './ioredis.js';
+import { fromNodeRedis, fromNodeRedisCluster, type NodeRedisClusterLike, type NodeRedisLike } from './node-redis.js';
+
+/** A client that a Redis store can be made from. */
+export type SupportedClient = IoredisLike | IoredisClusterLike | NodeRedisLike | NodeRedisClusterLike;
+
+/** Finds out which library a client is of, by the methods it has; throws `ERR_CLIENT` when none fits. */
+export function detect(client: SupportedClient): RedisClient {
+  const has = (name: string) => typeof (client as unknown as Record<string, unknown> | null)?.[name] === 'function';
+  if (has('nodes') && has('refreshSlotsCache')) return fromIoredisCluster(client as IoredisClusterLike);
+  if (has('call') && has('evalsha')) return fromIoredis(client as IoredisLike);
+  if (has('nodeClient') && has('sendCommand')) return fromNodeRedisCluster(client as NodeRedisClusterLike);
+  if (has('sendCommand') && has('evalSha')) return fromNodeRedis(client as NodeRedisLike);
+  throw new ComportaError(
+    'ERR_CLIENT',
+    'redisStore: expected a store URL or a client of ioredis, iovalkey or node-redis (single or Cluster)',
+    'store',
+  );
+}

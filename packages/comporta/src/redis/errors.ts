@@ -1,0 +1,27 @@
+import { StoreError } from '../core/waiting.js';
+
+/** Server answers that prove that nothing ran, and what to do about them. */
+export type Redirect =
+  | { readonly kind: 'noScript' | 'tryAgain' }
+  | { readonly kind: 'moved' | 'ask'; readonly address: string };
+
+/** Reads a redirect out of an error's message; `undefined` for every other error. */
+export function redirectOf(message: string): Redirect | undefined {
+  if (message.startsWith('NOSCRIPT')) return { kind: 'noScript' };
+  if (message.startsWith('TRYAGAIN')) return { kind: 'tryAgain' };
+  if (message.startsWith('MOVED ')) return { kind: 'moved', address: lastWord(message) };
+  if (message.startsWith('ASK ')) return { kind: 'ask', address: lastWord(message) };
+  return undefined;
+}
+
+const lastWord = (message: string): string => message.slice(message.lastIndexOf(' ') + 1);
+
+/** Prefixes that only a person can mend: rights, types, slots, syntax. The server itself is well. */
+const MISCONFIGURED = /^(NOAUTH|WRONGPASS|NOPERM|CROSSSLOT|WRONGTYPE|NOPROTO|EXECABORT|ERR(?! max number of clients))\b/;
+
+/** Any failure of a client as a {@link StoreError}. */
+export function toStoreError(error: unknown): StoreError {
+  if (error instanceof StoreError) return error;
+  const message = error instanceof Error ? error.message : String(error);
+  return new StoreError(MISCONFIGURED.test(message) ? 'misconfigured' : 'unavailable', message);
+}

@@ -1,0 +1,154 @@
+import { backOffMs } from './back-off.js';
+import type { RedisClient, RedisNode } from './client.js';
+
+/** What this package needs of an ioredis (or iovalkey) connection. */
+export interface IoredisLike {
+  readonly status: string;
+  readonly options: object;
+  call(command: string, ...args: string[]): Promise<unknown>;
+  connect(): Promise<unknown>;
+  on(event: 'error', listener: (error: Error) => void): unknown;
+  disconnect(): void;
+}
+
+/** What this package needs of an ioredis `Cluster`. */
+export interface IoredisClusterLike {
+  readonly isCluster: boolean;
+  readonly status: string;
+  readonly slots: string[][];
+  nodes(role?: 'all' | 'master' | 'slave'): readonly IoredisLike[];
+  refreshSlotsCache(callback?: (error?: Error | null) => void): void;
+  on(event: string, listener: (...args: never[]) => void): unknown;
+  disconnect(): void;
+}
+
+/** Options of one connection: fails at once instead of queueing, never sends a command twice. */
+export interface IoredisPreset {
+  readonly enableOfflineQueue: false;
+  readonly autoResendUnfulfilledCommands: false;
+  readonly maxRetriesPerRequest: 0;
+  readonly connectTimeout: number;
+  readonly commandTimeout: number;
+  readonly keepAlive: number;
+  readonly noDelay: true;
+  readonly retryStrategy: (attempt: number) => number;
+}
+
+/** For `new Redis({ host, port, ...ioredisPreset })`. */
+export const ioredisPreset: IoredisPreset = {
+  enableOfflineQueue: false,
+  autoResendUnfulfilledCommands: false,
+  maxRetriesPerRequest: 0,
+  connectTimeout: 1000,
+  commandTimeout: 1000,
+  keepAlive: 5000,
+  noDelay: true,
+  retryStrategy: backOffMs,
+};
+
+/** Options of a cluster: as {@link IoredisPreset}, and a slot map that is never older than a second. */
+export interface IoredisClusterPreset {
+  readonly enableOfflineQueue: false;
+  readonly scaleReads: 'master';
+  readonly maxRedirections: number;
+  readonly retryDelayOnFailover: 0;
+  readonly retryDelayOnClusterDown: 0;
+  readonly retryDelayOnTryAgain: number;
+  readonly slotsRefreshTimeout: number;
+  readonly slotsRefreshInterval: number;
+  readonly clusterRetryStrategy: (attempt: number) => number;
+  readonly redisOptions: Omit<IoredisPreset, 'retryStrategy'>;
+}
+
+const { retryStrategy: _, ...nodeOptions } = ioredisPreset;
+
+/** For `new Cluster(nodes, ioredisClusterPreset)`. */
+export const ioredisClusterPreset: IoredisClusterPreset = {
+  enableOfflineQueue: false,
+  scaleReads: 'master',
+  maxRedirections: 3,
+  retryDelayOnFailover: 0,
+  retryDelayOnClusterDown: 0,
+  retryDelayOnTryAgain: 5,
+  slotsRefreshTimeout: 500,
+  slotsRefreshInterval: 1000,
+  clusterRetryStrategy: backOffMs,
+  redisOptions: nodeOptions,
+};
+
+/** A single ioredis or iovalkey connection as a {@link RedisClient}. */
+export function fromIoredis(redis: IoredisLike): RedisClient {
+  const node = toNode(redis, 'redis');
+  const lastError = watchErrors(redis);
+  return {
+    isCluster: false,
+    nodeOf: () => node,
+    nodeAt: () => node,
+    refresh: () => undefined,
+    warnings: warningsFor(redis.options),
+    lastError,
+    close: async () => redis.disconnect(),
+  };
+}
+
+/** An ioredis or iovalkey `Cluster` as a {@link RedisClient}. */
+export function fromIoredisCluster(cluster: IoredisClusterLike): RedisClient {
+  let nodes = new Map<string, RedisNode>();
+  const read = () => {
+    nodes = new Map(cluster.nodes('all').map((redis) => [addressOf(redis), toNode(redis, addressOf(redis))]));
+  };
+  for (const event of ['+node', '-node', 'refresh', 'ready']) cluster.on(event, read);
+  read();
+  let refreshing = false;
+  return {
+    isCluster: true,
+    nodeOf: (slot) => nodes.get(cluster.slots[slot]?.[0] ?? ''),
+    nodeAt: (address) => nodes.get(address),
+    refresh: () => {
+      if (refreshing) return;
+      refreshing = true;
+      cluster.refreshSlotsCache(() => {
+        refreshing = false;
+      });
+    },
+    warnings: warningsFor((cluster as { options?: { redisOptions?: object } }).options?.redisOptions ?? {}),
+    lastError: watchErrors(cluster as unknown as IoredisLike),
+    close: async () => cluster.disconnect(),
+  };
+}
+
+function toNode(redis: IoredisLike, address: string): RedisNode {
+  return {
+    address,
+    isReady: () => {
+      if (redis.status === 'wait') redis.connect().catch(() => undefined);
+      return redis.status === 'ready';
+    },
+    send: ([name = '', ...args]) => redis.call(name, ...args),
+  };
+}
+
+function addressOf(redis: IoredisLike): string {
+  const { host, port } = redis.options as { host?: string; port?: number };
+  return `${host}:${port}`;
+}
+
+function watchErrors(source: IoredisLike): () => string | undefined {
+  let last: string | undefined;
+  source.on('error', (error: Error) => {
+    last = error.message;
+  });
+  return () => last;
+}
+
+function warningsFor(given: object): string[] {
+  const options = given as { autoResendUnfulfilledCommands?: boolean; enableAutoPipelining?: boolean };
+  const warnings: string[] = [];
+  if (options.autoResendUnfulfilledCommands !== false) {
+    warnings.push('ioredis: autoResendUnfulfilledCommands is on, so a lost connection can charge a request twice; set it to false');
+  }
+  if (options.enableAutoPipelining === true) {
+    warnings.push('ioredis: enableAutoPipelining makes calls wait for one another behind a slow server; set it to false');
+  }
+  return warnings;
+}

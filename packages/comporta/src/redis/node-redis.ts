@@ -1,0 +1,144 @@
+import { backOffMs } from './back-off.js';
+import type { RedisClient, RedisNode } from './client.js';
+
+/** What this package needs of a node-redis client. */
+export interface NodeRedisLike {
+  readonly isReady: boolean;
+  readonly options?: object | undefined;
+  sendCommand(args: readonly string[]): Promise<unknown>;
+  on(event: string, listener: (error: Error) => void): unknown;
+  destroy(): void;
+}
+
+interface ShardLike {
+  readonly address: string;
+  readonly client?: NodeRedisLike | undefined;
+}
+
+/** What this package needs of a node-redis cluster client. */
+export interface NodeRedisClusterLike {
+  readonly slots: readonly { readonly master: ShardLike }[];
+  readonly nodeByAddress: ReadonlyMap<string, ShardLike>;
+  nodeClient(node: never): Promise<unknown>;
+  readonly _slots?: { rediscover(startWith: undefined, excludedAddresses: ReadonlySet<string>): Promise<void> };
+  on(event: string, listener: (error: Error) => void): unknown;
+  destroy(): void;
+}
+
+/**
+ * Options of one connection: fails at once instead of queueing. The client's own command timer is
+ * off: it costs more than the command and does not cover a command that was written.
+ */
+export interface NodeRedisPreset {
+  readonly disableOfflineQueue: true;
+  readonly commandsQueueMaxLength: number;
+  readonly maintNotifications: 'disabled';
+  readonly commandOptions: { readonly timeout: 0 };
+  readonly socket: {
+    readonly connectTimeout: number;
+    readonly keepAlive: true;
+    readonly keepAliveInitialDelay: number;
+    readonly noDelay: true;
+    readonly reconnectStrategy: (attempt: number) => number;
+  };
+}
+
+/** For `createClient({ url, ...nodeRedisPreset })`. */
+export const nodeRedisPreset: NodeRedisPreset = {
+  disableOfflineQueue: true,
+  commandsQueueMaxLength: 20_000,
+  maintNotifications: 'disabled',
+  commandOptions: { timeout: 0 },
+  socket: { connectTimeout: 1000, keepAlive: true, keepAliveInitialDelay: 5000, noDelay: true, reconnectStrategy: backOffMs },
+};
+
+/** Options of a cluster. */
+export interface NodeRedisClusterPreset {
+  readonly maxCommandRedirections: number;
+  readonly topologyRefreshOnReconnectionAttemptStrategy: number;
+  readonly commandOptions: { readonly timeout: 0 };
+  readonly defaults: NodeRedisPreset;
+}
+
+/** For `createCluster({ rootNodes, ...nodeRedisClusterPreset })`. */
+export const nodeRedisClusterPreset: NodeRedisClusterPreset = {
+  maxCommandRedirections: 3,
+  topologyRefreshOnReconnectionAttemptStrategy: 200,
+  commandOptions: { timeout: 0 },
+  defaults: nodeRedisPreset,
+};
+
+/** A single node-redis connection as a {@link RedisClient}. */
+export function fromNodeRedis(client: NodeRedisLike): RedisClient {
+  const node: RedisNode = {
+    address: 'redis',
+    isReady: () => client.isReady,
+    send: (command) => client.sendCommand(command),
+  };
+  return {
+    isCluster: false,
+    nodeOf: () => node,
+    nodeAt: () => node,
+    refresh: () => undefined,
+    warnings: warningsFor(client.options ?? {}),
+    lastError: watchErrors(client),
+    close: async () => client.destroy(),
+  };
+}
+
+/** A node-redis cluster client as a {@link RedisClient}. */
+export function fromNodeRedisCluster(cluster: NodeRedisClusterLike): RedisClient {
+  const nodes = new WeakMap<ShardLike, RedisNode>();
+  const nodeFor = (shard: ShardLike | undefined): RedisNode | undefined => {
+    if (shard === undefined) return undefined;
+    const known = nodes.get(shard) ?? toNode(cluster, shard);
+    nodes.set(shard, known);
+    return known;
+  };
+  let refreshing = false;
+  return {
+    isCluster: true,
+    nodeOf: (slot) => nodeFor(cluster.slots[slot]?.master),
+    nodeAt: (address) => nodeFor(cluster.nodeByAddress.get(address)),
+    refresh: (failing) => {
+      if (refreshing) return;
+      refreshing = true;
+      const done = () => {
+        refreshing = false;
+      };
+      // The client has no public way to ask for a new map: without this it reads one only after MOVED.
+      const refreshed = cluster._slots?.rediscover(undefined, new Set(failing === undefined ? [] : [failing]));
+      (refreshed ?? Promise.resolve()).then(done, done);
+    },
+    warnings: warningsFor((cluster as { _options?: { defaults?: object } })._options?.defaults ?? nodeRedisPreset),
+    lastError: watchErrors(cluster),
+    close: async () => cluster.destroy(),
+  };
+}
+
+function toNode(cluster: NodeRedisClusterLike, shard: ShardLike): RedisNode {
+  return {
+    address: shard.address,
+    isReady: () => {
+      if (shard.client === undefined) cluster.nodeClient(shard as never).catch(() => undefined);
+      return shard.client?.isReady === true;
+    },
+    send: (command) => (shard.client as NodeRedisLike).sendCommand(command),
+  };
+}
+
+function watchErrors(source: { on(event: string, listener: (error: Error) => void): unknown }): () => string | undefined {
+  let last: string | undefined;
+  const note = (error: Error) => {
+    last = error?.message ?? String(error);
+  };
+  source.on('error', note);
+  source.on('node-error', note);
+  return () => last;
+}
+
+function warningsFor(given: object): string[] {
+  const options = given as { commandOptions?: { timeout?: number }; maintNotifications?: string };
+  if ((options.commandOptions?.timeout ?? 5000) === 0) return [];
+  return ['node-redis: commandOptions.timeout is on, which halves its speed and does not bound a written command; set it to 0'];
+}

@@ -1,0 +1,121 @@
+import type { Script } from '../algorithms/compose.js';
+import type { Clock } from '../core/time.js';
+import { StoreError, type Waiter } from '../core/waiting.js';
+import type { RedisClient, RedisNode } from './client.js';
+import { type Redirect, redirectOf, toStoreError } from './errors.js';
+
+/** One script call. Once the waiter is over nothing more may be sent. */
+export interface ScriptCall {
+  readonly script: Script;
+  readonly slot: number;
+  readonly keys: readonly string[];
+  readonly args: readonly string[];
+  readonly waiter: Waiter | undefined;
+}
+
+const ATTEMPTS_MAX = 6;
+const TRY_AGAIN_DELAY_MS = 4;
+const REFRESH_INTERVAL_MS = 200;
+
+/**
+ * Runs scripts so that each takes effect at most once: a call is repeated only after an answer that
+ * proves that nothing ran, only while somebody waits, and never after a lost connection.
+ */
+export class ScriptRunner {
+  readonly #client: RedisClient;
+  readonly #clock: Clock;
+  /** Scripts being loaded, by node and SHA-1, so that a flushed cache costs one upload, not one per caller. */
+  readonly #loading: Map<string, Promise<unknown>> = new Map();
+  #refreshedAtUs = 0;
+
+  constructor(client: RedisClient, clock: Clock) {
+    this.#client = client;
+    this.#clock = clock;
+  }
+
+  /** The reply; rejects with a {@link StoreError}. */
+  run(call: ScriptCall): Promise<unknown> {
+    const node = this.#client.nodeOf(call.slot);
+    if (node?.isReady() !== true) return Promise.reject(this.#notReady(node));
+    return node.send(command('EVALSHA', call.script.sha, call)).catch((error) => this.#again(error, call, node, 1));
+  }
+
+  async #again(error: unknown, call: ScriptCall, from: RedisNode, attempt: number): Promise<unknown> {
+    const message = error instanceof Error ? error.message : '';
+    const redirect = redirectOf(message);
+    if (redirect === undefined) {
+      if (/^(READONLY|CLUSTERDOWN|MASTERDOWN)/.test(message)) this.#refresh(from.address);
+      throw toStoreError(error);
+    }
+    if (redirect.kind === 'moved') this.#refresh();
+    if (attempt >= ATTEMPTS_MAX) throw new StoreError('unavailable', `gave up after ${attempt} redirects: ${message}`);
+    const node = this.#target(redirect, from);
+    try {
+      return await this.#repeat(redirect, call, node);
+    } catch (next) {
+      return this.#again(next, call, node, attempt + 1);
+    }
+  }
+
+  #target(redirect: Redirect, from: RedisNode): RedisNode {
+    if (!('address' in redirect)) return from;
+    const node = this.#client.nodeAt(redirect.address);
+    if (node?.isReady() !== true) throw this.#notReady(node);
+    return node;
+  }
+
+  async #repeat(redirect: Redirect, call: ScriptCall, node: RedisNode): Promise<unknown> {
+    if (redirect.kind === 'noScript') return this.#teach(call, node);
+    if (redirect.kind === 'tryAgain') await this.#pause();
+    assertWanted(call);
+    if (redirect.kind !== 'ask') return node.send(command('EVALSHA', call.script.sha, call));
+    // Both are written in this turn, so nothing comes between them. EVAL, for the target may not know the script.
+    node.send(['ASKING']).catch(() => undefined);
+    return node.send(command('EVAL', call.script.text, call));
+  }
+
+  /** EVAL runs the call and caches the script where its key lives, which SCRIPT LOAD cannot promise in a cluster. */
+  async #teach(call: ScriptCall, node: RedisNode): Promise<unknown> {
+    const name = `${node.address} ${call.script.sha}`;
+    const other = this.#loading.get(name);
+    if (other !== undefined) {
+      await other;
+      assertWanted(call);
+      return node.send(command('EVALSHA', call.script.sha, call));
+    }
+    assertWanted(call);
+    const sent = node.send(command('EVAL', call.script.text, call));
+    const done = () => void this.#loading.delete(name);
+    this.#loading.set(name, sent.then(done, done));
+    return sent;
+  }
+
+  #pause(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#clock.startTimer(TRY_AGAIN_DELAY_MS, resolve);
+    });
+  }
+
+  /** At most one new slot map in {@link REFRESH_INTERVAL_MS}, however many calls ask. */
+  #refresh(failing?: string): void {
+    const nowUs = this.#clock.nowUs();
+    if (Math.abs(nowUs - this.#refreshedAtUs) < REFRESH_INTERVAL_MS * 1000) return;
+    this.#refreshedAtUs = nowUs;
+    this.#client.refresh(failing);
+  }
+
+  #notReady(node: RedisNode | undefined): StoreError {
+    this.#refresh(node?.address);
+    const who = node === undefined ? 'no server is known for this key' : `no connection to ${node.address}`;
+    const why = this.#client.lastError();
+    return new StoreError('unavailable', why === undefined ? who : `${who}: ${why}`);
+  }
+}
+
+function command(name: 'EVAL' | 'EVALSHA', script: string, call: ScriptCall): string[] {
+  return [name, script, String(call.keys.length), ...call.keys, ...call.args];
+}
+
+function assertWanted(call: ScriptCall): void {
+  if (call.waiter?.isOver === true) throw new StoreError('timeout', 'the time limit ended before the command could be repeated');
+}

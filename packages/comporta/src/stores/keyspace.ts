@@ -1,0 +1,59 @@
+import { digestHex } from '../core/hash.js';
+import { ComportaError } from '../core/errors.js';
+import type { Plan } from './store.js';
+
+/** First part of every key; the number is the version of the stored layout. */
+export const KEY_PREFIX = 'cmp1';
+
+/** Longer subjects (after escaping) are stored as a digest, so that a key stays short whoever chose it. */
+const SUBJECT_LENGTH_MAX = 128;
+
+const SAFE = /^[A-Za-z0-9._~@/+=,-]+$/;
+const UNSAFE_CHARACTER = /[^A-Za-z0-9._~@/+=,-]/gu;
+
+/**
+ * Text of a subject inside a key. Injective: `%` is only ever written by the escape, and a digest
+ * starts with `%h`, which no escape produces. With a secret every subject becomes an HMAC.
+ */
+export function escapeSubject(subject: string, secret?: string): string {
+  if (secret !== undefined) return `%k${digestHex(exactBytes(subject), secret)}`;
+  if (subject.length <= SUBJECT_LENGTH_MAX && SAFE.test(subject)) return subject;
+  const escaped = subject.length > 4096 ? '' : subject.replace(UNSAFE_CHARACTER, escapeCharacter);
+  return escaped !== '' && escaped.length <= SUBJECT_LENGTH_MAX ? escaped : `%h${digestHex(exactBytes(subject))}`;
+}
+
+/** Code points as `%` and hex digits in one of three fixed widths, so that no two texts meet. */
+function escapeCharacter(character: string): string {
+  const code = character.codePointAt(0) as number;
+  if (code < 0x80) return `%${code.toString(16).toUpperCase().padStart(2, '0')}`;
+  return code < 0x10000
+    ? `%u${code.toString(16).toUpperCase().padStart(4, '0')}`
+    : `%U${code.toString(16).toUpperCase().padStart(6, '0')}`;
+}
+
+/** UTF-8 would turn every lone surrogate into the same character; writing them out keeps texts apart. */
+function exactBytes(subject: string): string {
+  return subject.replace(/[%\p{Surrogate}]/gu, escapeCharacter);
+}
+
+/** Keys of a subject in a plan's order. All share one hash tag, hence one slot. */
+export function keysOf(plan: Plan, prefix: string): (escaped: string) => string[] {
+  const tails = plan.limits.map((limit) => `}:${plan.policy}:${limit.id}:${limit.algorithm.tag}`);
+  return (escaped) => tails.map((tail) => `${prefix}:{${escaped}${tail}`);
+}
+
+/** Key that marks one decision as refunded. */
+export function refundKey(plan: Plan, prefix: string, escaped: string, decisionId: string): string {
+  return `${prefix}:{${escaped}}:${plan.policy}:refund:${decisionId}`;
+}
+
+/** Throws `ERR_SUBJECT` unless the subject is a text of at least one character. */
+export function checkSubject(subject: unknown): asserts subject is string {
+  if (typeof subject !== 'string' || subject === '') {
+    throw new ComportaError(
+      'ERR_SUBJECT',
+      `subject: expected a non-empty string, got ${subject === '' ? 'an empty one' : typeof subject}; requests without one need a subject of their own, such as "anonymous"`,
+      'subject',
+    );
+  }
+}

@@ -1,0 +1,110 @@
+import type { Evaluation, Limit } from '../algorithms/algorithm.js';
+import { ComportaError, show } from '../core/errors.js';
+import { type Clock, systemClock } from '../core/time.js';
+import { MemoryTable } from './memory-table.js';
+import type { Charge, Plan, PolicyStore, Store, StoreReply } from './store.js';
+
+export interface MemoryStoreOptions {
+  /** Most subjects kept per limit: 1 to 10 000 000, 100 000 by default. */
+  readonly maxSubjects?: number;
+  readonly clock?: Clock;
+}
+
+/** Keeps state in this process: exact for one process, gone when it ends. Answers at once, never fails. */
+export function memoryStore(options: MemoryStoreOptions = {}): Store {
+  const { maxSubjects = 100_000, clock = systemClock } = options;
+  if (!Number.isSafeInteger(maxSubjects) || maxSubjects < 1 || maxSubjects > 10_000_000) {
+    throw new ComportaError('ERR_OPTION', `maxSubjects: expected a whole number from 1 to 10000000, got ${show(maxSubjects)}`, 'maxSubjects');
+  }
+  const tables = new Map<string, MemoryTable>();
+  const tableOf = (name: string): MemoryTable => {
+    const table = tables.get(name) ?? new MemoryTable(maxSubjects);
+    tables.set(name, table);
+    return table;
+  };
+  return {
+    kind: 'memory',
+    bind: (plan) => new MemoryPolicy(plan, tableOf, clock),
+    ping: () => Promise.resolve(),
+    close: async () => tables.clear(),
+  };
+}
+
+class MemoryPolicy implements PolicyStore {
+  readonly #limits: readonly Limit[];
+  readonly #tables: readonly MemoryTable[];
+  readonly #refunds: MemoryTable;
+  readonly #clock: Clock;
+  readonly #refundTtlMs: number;
+
+  constructor(plan: Plan, tableOf: (name: string) => MemoryTable, clock: Clock) {
+    this.#limits = plan.limits;
+    this.#tables = plan.limits.map((limit) => tableOf(`${plan.policy}:${limit.id}:${limit.algorithm.tag}`));
+    this.#refunds = tableOf(`${plan.policy}:refund`);
+    this.#clock = clock;
+    this.#refundTtlMs = Math.max(...plan.limits.map((limit) => limit.windowMs));
+  }
+
+  consume(subject: string, cost: number): StoreReply {
+    const atUs = this.#clock.nowUs();
+    const nowMs = Math.floor(atUs / 1000);
+    const evaluations = this.#evaluate(subject, cost, atUs, nowMs);
+    const allowed = evaluations.every((evaluation) => evaluation.retryAfterMs === 0);
+    const numbers: number[] = [];
+    evaluations.forEach((evaluation, i) => {
+      if (!allowed) push(numbers, evaluation);
+      if (allowed || evaluation.stepped) this.#commit(i, subject, evaluation, allowed ? cost : 0, atUs, nowMs);
+      if (allowed) push(numbers, evaluation);
+    });
+    return { atUs, numbers };
+  }
+
+  peek(subject: string, cost: number): StoreReply {
+    const atUs = this.#clock.nowUs();
+    const numbers: number[] = [];
+    for (const evaluation of this.#evaluate(subject, cost, atUs, Math.floor(atUs / 1000))) push(numbers, evaluation);
+    return { atUs, numbers };
+  }
+
+  refund({ subject, decisionId, atUs, amount }: Charge): number {
+    const nowUs = this.#clock.nowUs();
+    const nowMs = Math.floor(nowUs / 1000);
+    const marker = `${subject}:${decisionId}`;
+    if (this.#refunds.get(marker, nowMs) !== undefined) return 0;
+    let given = 0;
+    this.#limits.forEach(({ algorithm, args }, i) => {
+      const table = this.#tables[i] as MemoryTable;
+      const state = table.get(subject, nowMs);
+      const refunded = state === undefined ? undefined : algorithm.refund(state, inUnit(algorithm, nowUs, nowMs), amount, atUs, args);
+      if (refunded === undefined) return;
+      given++;
+      table.set(subject, refunded.state, nowMs + refunded.ttlMs, algorithm.sizeOf?.(refunded.state) ?? 1, nowMs);
+    });
+    if (given > 0) this.#refunds.set(marker, true, nowMs + this.#refundTtlMs, 1, nowMs);
+    return given;
+  }
+
+  reset(subject: string): number {
+    return this.#tables.filter((table) => table.delete(subject)).length;
+  }
+
+  #evaluate(subject: string, cost: number, atUs: number, nowMs: number): Evaluation<unknown>[] {
+    return this.#limits.map(({ algorithm, args }, i) => {
+      const state = (this.#tables[i] as MemoryTable).get(subject, nowMs);
+      return algorithm.evaluate(state, inUnit(algorithm, atUs, nowMs), cost, args);
+    });
+  }
+
+  #commit(i: number, subject: string, evaluation: Evaluation<unknown>, cost: number, atUs: number, nowMs: number): void {
+    const { algorithm, args } = this.#limits[i] as Limit;
+    algorithm.commit(evaluation, inUnit(algorithm, atUs, nowMs), cost, args);
+    const size = algorithm.sizeOf?.(evaluation.state) ?? 1;
+    (this.#tables[i] as MemoryTable).set(subject, evaluation.state, nowMs + evaluation.ttlMs, size, nowMs);
+  }
+}
+
+const inUnit = (algorithm: Limit['algorithm'], us: number, ms: number): number => (algorithm.clock === 'us' ? us : ms);
+
+function push(numbers: number[], { remaining, retryAfterMs, resetAfterMs, nextAfterMs }: Evaluation<unknown>): void {
+  numbers.push(remaining, retryAfterMs, resetAfterMs, nextAfterMs);
+}

@@ -1,0 +1,122 @@
+import { compose, type Script } from '../algorithms/compose.js';
+import { ComportaError } from '../core/errors.js';
+import { type Clock, systemClock } from '../core/time.js';
+import { StoreError, type Waiter } from '../core/waiting.js';
+import type { RedisClient } from '../redis/client.js';
+import { connectUrl } from '../redis/connect.js';
+import { detect, type SupportedClient } from '../redis/detect.js';
+import { ScriptRunner } from '../redis/run.js';
+import { slotOf } from '../redis/slot.js';
+import { escapeSubject, KEY_PREFIX, keysOf, refundKey } from './keyspace.js';
+import type { Charge, Plan, PolicyStore, Store, StoreReply } from './store.js';
+
+export interface RedisStoreOptions {
+  /** First part of every key, before a colon: 1 to 32 of `A-Z a-z 0-9 _ . -`; `cmp1` by default. */
+  readonly keyPrefix?: string;
+  /** Stores an HMAC-SHA-256 of each subject instead of the subject, so that Redis holds no personal data. */
+  readonly subjectSecret?: string;
+  /** Told once, at creation, of each client setting that breaks a promise; `console.warn` by default. */
+  readonly onWarning?: (message: string) => void;
+  readonly clock?: Clock;
+}
+
+/**
+ * Keeps state in Redis 7+ or Valkey 8+, single or Cluster, shared by every process that uses it.
+ * Takes a store URL or a client of yours (ioredis, node-redis, iovalkey; single or Cluster), which
+ * stays yours to close. Connects in the background.
+ */
+export function redisStore(source: string | SupportedClient, options: RedisStoreOptions = {}): Store {
+  const { clock = systemClock, keyPrefix = KEY_PREFIX, subjectSecret, onWarning = (text) => console.warn(`comporta: ${text}`) } = options;
+  if (!/^[A-Za-z0-9_.-]{1,32}$/.test(keyPrefix)) {
+    throw new ComportaError('ERR_OPTION', 'keyPrefix: expected 1 to 32 characters of A-Z a-z 0-9 _ . -', 'keyPrefix');
+  }
+  const client = typeof source === 'string' ? connectUrl(source, clock) : detect(source);
+  for (const warning of client.warnings) onWarning(warning);
+  const runner = new ScriptRunner(client, clock);
+  return {
+    kind: 'redis',
+    bind: (plan) => new RedisPolicy(plan, runner, client.isCluster, keyPrefix, subjectSecret),
+    ping: () => ping(client),
+    close: () => (typeof source === 'string' ? client.close() : Promise.resolve()),
+  };
+}
+
+async function ping(client: RedisClient): Promise<void> {
+  const node = client.nodeOf(0);
+  if (node?.isReady() !== true) throw new StoreError('unavailable', client.lastError() ?? 'not connected');
+  await node.send(['PING']);
+}
+
+class RedisPolicy implements PolicyStore {
+  readonly #plan: Plan;
+  readonly #runner: ScriptRunner;
+  readonly #isCluster: boolean;
+  readonly #prefix: string;
+  readonly #secret: string | undefined;
+  readonly #keysOf: (escaped: string) => string[];
+  readonly #arguments: readonly string[];
+  readonly #consume: Script;
+  readonly #peek: Script;
+  readonly #refundTtlMs: string;
+
+  constructor(plan: Plan, runner: ScriptRunner, isCluster: boolean, prefix: string, secret: string | undefined) {
+    this.#plan = plan;
+    this.#runner = runner;
+    this.#isCluster = isCluster;
+    this.#prefix = prefix;
+    this.#secret = secret;
+    this.#keysOf = keysOf(plan, prefix);
+    this.#arguments = plan.limits.flatMap((limit) => limit.args.map(String));
+    this.#consume = compose('consume', plan.limits);
+    this.#peek = compose('peek', plan.limits);
+    this.#refundTtlMs = String(Math.max(...plan.limits.map((limit) => limit.windowMs)));
+  }
+
+  consume(subject: string, cost: number, waiter?: Waiter): Promise<StoreReply> {
+    return this.#decide(this.#consume, subject, cost, waiter);
+  }
+
+  peek(subject: string, cost: number, waiter?: Waiter): Promise<StoreReply> {
+    return this.#decide(this.#peek, subject, cost, waiter);
+  }
+
+  async refund({ subject, decisionId, atUs, amount }: Charge, waiter?: Waiter): Promise<number> {
+    const escaped = escapeSubject(subject, this.#secret);
+    const keys = [...this.#keysOf(escaped), refundKey(this.#plan, this.#prefix, escaped, decisionId)];
+    const args = ['', String(amount), String(atUs), this.#refundTtlMs, ...this.#arguments];
+    return toNumber(await this.#run(compose('refund', this.#plan.limits), escaped, keys, args, waiter));
+  }
+
+  async reset(subject: string, waiter?: Waiter): Promise<number> {
+    const escaped = escapeSubject(subject, this.#secret);
+    return toNumber(await this.#run(compose('reset', []), escaped, this.#keysOf(escaped), [], waiter));
+  }
+
+  #decide(script: Script, subject: string, cost: number, waiter: Waiter | undefined): Promise<StoreReply> {
+    const escaped = escapeSubject(subject, this.#secret);
+    const args = ['', String(cost), ...this.#arguments];
+    return this.#run(script, escaped, this.#keysOf(escaped), args, waiter).then((reply) => decode(reply, this.#plan.limits.length));
+  }
+
+  #run(script: Script, escaped: string, keys: string[], args: string[], waiter: Waiter | undefined): Promise<unknown> {
+    const slot = this.#isCluster ? slotOf(escaped) : 0;
+    return this.#runner.run({ script, slot, keys, args, waiter });
+  }
+}
+
+/** A script's reply: the server's time, then four numbers per limit. Anything else is a fault of the client. */
+function decode(reply: unknown, limits: number): StoreReply {
+  if (!Array.isArray(reply) || reply.length !== 1 + 4 * limits) throw unexpected(reply);
+  const [atUs, ...numbers] = reply as unknown[];
+  return { atUs: toNumber(atUs), numbers: numbers.map(toNumber) };
+}
+
+function toNumber(value: unknown): number {
+  const number = typeof value === 'number' ? value : Number(value);
+  if (!Number.isSafeInteger(number)) throw unexpected(value);
+  return number;
+}
+
+function unexpected(reply: unknown): StoreError {
+  return new StoreError('misconfigured', `the client returned ${typeof reply} where a script answers integers; does it transform replies?`);
+}

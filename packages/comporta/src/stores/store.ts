@@ -1,0 +1,50 @@
+import type { Limit } from '../algorithms/algorithm.js';
+import type { Degraded } from '../core/decision.js';
+import type { Waiter } from '../core/waiting.js';
+
+/** A value, or a promise of it: memory answers at once, Redis later. */
+export type MaybePromise<T> = T | Promise<T>;
+
+/** What a store needs to know of a policy. Ids are unique inside it. */
+export interface Plan {
+  readonly policy: string;
+  readonly limits: readonly (Limit & { readonly id: string })[];
+}
+
+/** A store's answer to one request. */
+export interface StoreReply {
+  /** The deciding clock, in µs since the epoch. */
+  readonly atUs: number;
+  /** Four numbers per limit: remaining, retryAfterMs (-1 = never), resetAfterMs, nextAfterMs. */
+  readonly numbers: readonly number[];
+  readonly degraded?: Degraded;
+}
+
+/** A charge to give back, as the decision that made it describes it. */
+export interface Charge {
+  readonly subject: string;
+  readonly decisionId: string;
+  readonly atUs: number;
+  readonly amount: number;
+}
+
+/** A store as one policy sees it. Failures reject with a {@link StoreError}; denials are replies. */
+export interface PolicyStore {
+  /** Decides and charges all limits, or none when one of them refuses. */
+  consume(subject: string, cost: number, waiter?: Waiter): MaybePromise<StoreReply>;
+  /** As `consume` would decide, with no write of any kind. */
+  peek(subject: string, cost: number, waiter?: Waiter): MaybePromise<StoreReply>;
+  /** Number of limits that got something back; 0 for a second refund of one decision. */
+  refund(charge: Charge, waiter?: Waiter): MaybePromise<number>;
+  /** Forgets a subject; number of keys removed. */
+  reset(subject: string, waiter?: Waiter): MaybePromise<number>;
+}
+
+/** Where state lives. */
+export interface Store {
+  readonly kind: 'memory' | 'redis';
+  bind(plan: Plan): PolicyStore;
+  /** Resolves once the store can decide, or rejects with the reason; used by readiness checks only. */
+  ping(): Promise<void>;
+  close(): Promise<void>;
+}
