@@ -6,6 +6,9 @@ import { fileURLToPath } from 'node:url';
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const folder = join(root, 'packages/comporta/src/algorithms');
 const target = join(folder, 'registry.gen.ts');
+const REQUIRED = ['evaluate', 'commit', 'describe', 'refund'];
+/** Inlined into scripts, so their only `return` must be their last statement. */
+const INLINED = ['evaluate', 'commit', 'describe'];
 
 const camel = (name) => name.replace(/-(.)/g, (_, letter) => letter.toUpperCase());
 
@@ -15,36 +18,66 @@ function strip(lua) {
   return lines.filter((line) => line !== '').join('\n');
 }
 
-/** Parameter names of `local function NAME(...)`; all three functions must be there. */
-function parameters(lua, name, file) {
-  const match = new RegExp(`^local function ${name}\\(([^)]*)\\)`, 'm').exec(lua);
-  if (match === null) throw new Error(`${file}: no "local function ${name}(...)"`);
-  return match[1].split(',').map((word) => word.trim());
+/** The top-level functions of a file, in order. */
+function functionsOf(lua) {
+  const pattern = /^local function (\w+)\(([^)]*)\)\n([\s\S]*?)^end$/gm;
+  return [...lua.matchAll(pattern)].map(([text, name, parameters, body]) => ({
+    name,
+    text: strip(text),
+    parameters: parameters.split(',').map((word) => word.trim()),
+    body: strip(body),
+  }));
+}
+
+/** Splits a body at its last `return`. */
+function splitReturn({ name, parameters, body }, file) {
+  const at = body.lastIndexOf('return ');
+  const [before, result] = [body.slice(0, at), body.slice(at + 7)];
+  if (at < 0 || result.includes('\n')) throw new Error(`${file}: ${name} must end with a return`);
+  if (INLINED.includes(name) && /\breturn\b/.test(before)) throw new Error(`${file}: ${name} must have one return only`);
+  return { parameters, body: before, result };
 }
 
 function entry(file) {
-  const lua = readFileSync(join(folder, file), 'utf8');
-  const signatures = Object.fromEntries(
-    ['evaluate', 'commit', 'refund'].map((name) => [name, parameters(lua, name, file)]),
+  const name = camel(file.slice(0, -4));
+  const found = functionsOf(readFileSync(join(folder, file), 'utf8'));
+  for (const required of REQUIRED) {
+    if (!found.some((fn) => fn.name === required)) throw new Error(`${file}: no "local function ${required}(...)"`);
+  }
+  const helpers = found.filter((fn) => !REQUIRED.includes(fn.name));
+  const own = found.filter((fn) => REQUIRED.includes(fn.name));
+  // Two algorithms in one script may each have a helper of the same name.
+  const rename = (text) =>
+    helpers.reduce((result, helper) => result.replace(new RegExp(`\\b${helper.name}\\(`, 'g'), `${name}_${helper.name}(`), text);
+  const functions = Object.fromEntries(
+    own.map((fn) => {
+      const { parameters, body, result } = splitReturn(fn, file);
+      return [fn.name, { parameters, body: rename(body), result: rename(result) }];
+    }),
   );
-  return { name: camel(file.slice(0, -4)), file: file.slice(0, -4), code: strip(lua), signatures };
+  return { name, file: file.slice(0, -4), helpers: helpers.map(({ text }) => `${rename(text)}\n`).join(''), functions };
 }
 
 function render(entries) {
   const imports = entries.map(({ name, file }) => `import { ${name} } from './${file}.js';`);
-  const luas = entries.map(
-    ({ name, code, signatures }) =>
-      `  ${name}: {\n    code: ${JSON.stringify(code)},\n    signatures: ${JSON.stringify(signatures)},\n  },`,
-  );
+  const luas = entries.map(({ name, helpers, functions }) => `  ${name}: ${JSON.stringify({ helpers, functions })},`);
   return [
     '// Made by scripts/gen.mjs from the .lua files beside this one: edit those, then run `npm run gen`.',
     "import type { Algorithm } from './algorithm.js';",
     ...imports,
     '',
-    '/** An algorithm\'s Lua twin: its text and the parameter names of its three functions. */',
+    'export interface LuaFunction {',
+    '  readonly parameters: readonly string[];',
+    '  /** Everything before the last `return`. */',
+    '  readonly body: string;',
+    '  /** The expressions that the last `return` returns. */',
+    '  readonly result: string;',
+    '}',
+    '',
+    "/** An algorithm's Lua twin. */",
     'export interface LuaTwin {',
-    '  readonly code: string;',
-    "  readonly signatures: Readonly<Record<'evaluate' | 'commit' | 'refund', readonly string[]>>;",
+    '  readonly helpers: string;',
+    `  readonly functions: Readonly<Record<${REQUIRED.map((name) => `'${name}'`).join(' | ')}, LuaFunction>>;`,
     '}',
     '',
     '// biome-ignore lint/suspicious/noExplicitAny: each algorithm has a state type of its own.',
@@ -57,7 +90,9 @@ function render(entries) {
   ].join('\n');
 }
 
-const files = readdirSync(folder).filter((name) => name.endsWith('.lua')).sort();
+const files = readdirSync(folder)
+  .filter((name) => name.endsWith('.lua'))
+  .sort();
 const text = render(files.map(entry));
 if (process.argv.includes('--check')) {
   let current = '';

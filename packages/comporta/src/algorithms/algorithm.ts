@@ -16,15 +16,16 @@ export interface Algorithm<State = unknown> {
   readonly params: Readonly<Record<string, Param>>;
   /** Turns validated settings (durations in ms) into `args`; throws when they do not fit together. */
   compile(settings: Readonly<Record<string, number>>): CompiledLimit;
-  /** Reads only. `undefined` is the state of a subject never seen. */
+  /** Brings a state to `now` and says whether `cost` fits. Reads only; `undefined` is a subject never seen. */
   evaluate(state: State | undefined, now: number, cost: number, args: readonly number[]): Evaluation<State>;
-  /**
-   * Charges `cost` in place: afterwards the evaluation holds the state to store and its new numbers.
-   * With cost 0 it only makes the state fit a clock that stepped back.
-   */
-  commit(evaluation: Evaluation<State>, now: number, cost: number, args: readonly number[]): void;
+  /** The state after a charge; may reuse the evaluated one. Cost 0 keeps it as evaluated, for a clock that stepped back. */
+  commit(state: State, now: number, cost: number, args: readonly number[]): State;
+  /** What an evaluated or committed state means for a caller. */
+  describe(state: State, now: number, args: readonly number[]): Description;
+  /** How long a state stays useful, margin included. */
+  ttlMs(state: State, now: number, args: readonly number[]): number;
   /** Gives `amount` back of a charge made at `atUs`; `undefined` when nothing is left to give back. */
-  refund(state: State, now: number, amount: number, atUs: number, args: readonly number[]): Refunded<State> | undefined;
+  refund(state: State, now: number, amount: number, atUs: number, args: readonly number[]): State | undefined;
   /** How many memory units a state takes; 1 unless it grows with use. */
   sizeOf?(state: State): number;
 }
@@ -50,21 +51,19 @@ export interface CompiledLimit {
 
 /** What an algorithm says of a request before anything is charged. */
 export interface Evaluation<State> {
-  state: State;
-  remaining: number;
+  readonly state: State;
   /** 0: admitted; above 0: ms to wait; -1: never. */
-  retryAfterMs: number;
-  resetAfterMs: number;
-  nextAfterMs: number;
+  readonly retryAfterMs: number;
   /** The clock stands before the stored time: the state must be stored again even when refused. */
-  stepped: boolean;
-  /** Set by `commit`: how long the stored state stays useful, margin included. */
-  ttlMs: number;
+  readonly stepped: boolean;
 }
 
-export interface Refunded<State> {
-  readonly state: State;
-  readonly ttlMs: number;
+export interface Description {
+  readonly remaining: number;
+  /** Ms until the limit is as if unused. */
+  readonly resetAfterMs: number;
+  /** Ms until `remaining` grows; 0 when it is full. */
+  readonly nextAfterMs: number;
 }
 
 /** Kept beyond the moment a state equals a fresh one, so that expiry never races with arithmetic. */

@@ -1,6 +1,6 @@
 import { sha1Hex } from '../core/hash.js';
-import type { Limit } from './algorithm.js';
-import { luaTwins } from './registry.gen.js';
+import { type Algorithm, type Limit, TTL_MARGIN_MS } from './algorithm.js';
+import { algorithms, type LuaTwin, luaTwins } from './registry.gen.js';
 
 /** A script as it is sent: its text, and the SHA-1 that a server caches it under. */
 export interface Script {
@@ -10,18 +10,14 @@ export interface Script {
 
 export type Operation = 'consume' | 'peek' | 'refund' | 'reset';
 
-/** Keys and arguments that come before the first limit's own. */
-const HEAD = `local TTL_MARGIN_MS, TOTAL_MAX = 1000, 999999999999999
-local function packNumbers(...)
-  return struct.pack(string.rep('d', select('#', ...)), ...)
-end
-local function unpackNumbers(value)
-  return struct.unpack(string.rep('d', #value / 8), value)
-end
-local us = tonumber(ARGV[1])
-if not us then
-  local time = redis.call('TIME')
-  us = time[1] * 1000000 + time[2]
+/** Constants and the two clocks, before anything else. */
+const HEAD = `local TTL_MARGIN_MS, TOTAL_MAX = ${TTL_MARGIN_MS}, 999999999999999
+local us
+if ARGV[1] == '' then
+local time = redis.call('TIME')
+us = time[1] * 1000000 + time[2]
+else
+us = tonumber(ARGV[1])
 end
 local ms = math.floor(us / 1000)
 local cost = tonumber(ARGV[2])
@@ -46,47 +42,66 @@ export function compose(operation: Operation, limits: readonly Limit[]): Script 
 }
 
 const TEXTS: Readonly<Record<Operation, (limits: readonly Limit[]) => string>> = {
-  consume: (limits) => `#!lua\n${HEAD}${functions(limits)}${evaluateAll(limits)}${commitAll(limits)}return reply\n`,
-  peek: (limits) => `#!lua flags=no-writes\n${HEAD}${functions(limits)}${evaluateAll(limits)}return reply\n`,
-  refund: (limits) => `#!lua\n${HEAD}${functions(limits)}${refundAll(limits)}`,
+  consume: (limits) => `#!lua\n${HEAD}${helpers(limits)}${evaluateAll(limits)}${commitAll(limits)}${describeAll(limits)}`,
+  peek: (limits) => `#!lua flags=no-writes\n${HEAD}${helpers(limits)}${evaluateAll(limits)}${describeAll(limits)}`,
+  refund: (limits) => `#!lua\n${HEAD}${modules(limits)}${refundAll(limits)}`,
   // Freeing memory must work on a full server too.
   reset: () => `#!lua flags=allow-oom\nlocal removed = 0\nfor i = 1, #KEYS do removed = removed + redis.call('DEL', KEYS[i]) end\nreturn removed\n`,
 };
 
-/** Each algorithm's functions once, in a table of its own. */
-function functions(limits: readonly Limit[]): string {
-  const names = [...new Set(limits.map((limit) => limit.algorithm.name))];
-  return names
-    .map((name) => `local ${name} = {}\ndo\n${twin(name).code}\n${name}.evaluate, ${name}.commit, ${name}.refund = evaluate, commit, refund\nend\n`)
-    .join('');
+/** Helper functions of each algorithm, under names that cannot meet those of another. */
+function helpers(limits: readonly Limit[]): string {
+  return namesOf(limits).map((name) => twin(name).helpers).join('');
 }
 
 function evaluateAll(limits: readonly Limit[]): string {
   const parts = limits.map((limit, i) => {
-    const { name, clock } = limit.algorithm;
-    const results = ['remaining', 'retry', 'reset', 'nextAfter', 'stepped', ...carry(limit)].map((word) => word + i);
+    const { name, args } = limit.algorithm;
     const from = 3 + argumentsBefore(limits, i);
-    const inputs = limit.algorithm.args.map((word, j) => `local ${word}${i} = tonumber(ARGV[${from + j}])\n`).join('');
-    const call = [`KEYS[${i + 1}]`, clock, 'cost', ...limit.algorithm.args.map((word) => word + i)].join(', ');
-    return `${inputs}local ${results.join(', ')} = ${name}.evaluate(${call})\n`;
+    const read = args.map((_, j) => `tonumber(ARGV[${from + j}])`).join(', ');
+    const results = [`retry${i}`, `stepped${i}`, ...carry(name).map((word) => word + i)];
+    return `local ${numbered(args, i)} = ${read}\nlocal ${results.join(', ')}\n${inline(limit, i, 'evaluate', results)}`;
   });
-  const numbers = limits.map((_, i) => `remaining${i}, retry${i}, reset${i}, nextAfter${i}`);
-  return `${parts.join('')}local reply = { us, ${numbers.join(', ')} }\n`;
+  return parts.join('');
 }
 
+/** All commit or none; a state that the clock stepped behind is stored again in any case. */
 function commitAll(limits: readonly Limit[]): string {
-  const call = (limit: Limit, i: number, cost: string) => {
-    const { name, clock, args } = limit.algorithm;
-    const inputs = [`KEYS[${i + 1}]`, clock, cost, ...args.map((word) => word + i), ...carry(limit).map((word) => word + i)];
-    return `${name}.commit(${inputs.join(', ')})`;
-  };
   const admitted = limits.map((_, i) => `retry${i} == 0`).join(' and ');
-  const charge = limits.map((limit, i) => {
-    const first = 2 + i * 4;
-    return `reply[${first}], reply[${first + 2}], reply[${first + 3}] = ${call(limit, i, 'cost')}\n`;
+  const parts = limits.map((limit, i) => {
+    const results = carry(limit.algorithm.name).map((word) => word + i);
+    return `if admitted or stepped${i} then\n${inline(limit, i, 'commit', results)}end\n`;
   });
-  const settle = limits.map((limit, i) => `if stepped${i} then ${call(limit, i, '0')} end\n`);
-  return `if ${admitted} then\n${charge.join('')}else\n${settle.join('')}end\n`;
+  return `local admitted = ${admitted}\nif not admitted then cost = 0 end\n${parts.join('')}`;
+}
+
+function describeAll(limits: readonly Limit[]): string {
+  const parts = limits.map((limit, i) => {
+    const results = ['remaining', 'reset', 'nextAfter'].map((word) => word + i);
+    return `local ${results.join(', ')}\n${inline(limit, i, 'describe', results)}`;
+  });
+  const numbers = limits.map((_, i) => `remaining${i}, retry${i}, reset${i}, nextAfter${i}`);
+  return `${parts.join('')}return { us, ${numbers.join(', ')} }\n`;
+}
+
+/** The body of one function in place of a call, which would cost a closure and a call per request. */
+function inline(limit: Limit, i: number, name: 'evaluate' | 'commit' | 'describe', results: readonly string[]): string {
+  const { parameters, body, result } = twin(limit.algorithm.name).functions[name];
+  const values: Readonly<Record<string, string>> = { key: `KEYS[${i + 1}]`, now: limit.algorithm.clock, cost: 'cost' };
+  const inputs = parameters.map((word) => values[word] ?? word + i);
+  return `do\nlocal ${parameters.join(', ')} = ${inputs.join(', ')}\n${body}${results.join(', ')} = ${result}\nend\n`;
+}
+
+/** Each algorithm with its functions in a table, for calls that are too rare to be worth inlining. */
+function modules(limits: readonly Limit[]): string {
+  const text = (name: string) => {
+    const { helpers: own, functions } = twin(name);
+    const texts = Object.entries(functions).map(
+      ([called, { parameters, body, result }]) => `local function ${called}(${parameters.join(', ')})\n${body}return ${result}\nend\n`,
+    );
+    return `local ${name} = {}\ndo\n${own}${texts.join('')}${name}.refund = refund\nend\n`;
+  };
+  return namesOf(limits).map(text).join('');
 }
 
 /** The last key marks the decision as refunded, so that a second refund of it does nothing. */
@@ -103,16 +118,20 @@ ${calls.join('')}if given > 0 then redis.call('SET', ${marker}, '1', 'PX', tonum
 return given\n`;
 }
 
+const namesOf = (limits: readonly Limit[]): string[] => [...new Set(limits.map((limit) => limit.algorithm.name))];
+const numbered = (words: readonly string[], i: number): string => words.map((word) => word + i).join(', ');
+
 function argumentsBefore(limits: readonly Limit[], index: number): number {
   return limits.slice(0, index).reduce((sum, limit) => sum + limit.algorithm.args.length, 0);
 }
 
-/** What `evaluate` hands to `commit` beside the common values. */
-function carry(limit: Limit): readonly string[] {
-  return twin(limit.algorithm.name).signatures.commit.slice(3 + limit.algorithm.args.length);
+/** The values that make up an evaluated state in Lua: what `commit` takes beside the common parameters. */
+function carry(name: string): readonly string[] {
+  const { args } = algorithms[name] as Algorithm;
+  return twin(name).functions.commit.parameters.slice(3 + args.length);
 }
 
-function twin(name: string): (typeof luaTwins)[string] {
+function twin(name: string): LuaTwin {
   const found = luaTwins[name];
   if (found === undefined) throw new Error(`no Lua twin for ${name}`);
   return found;

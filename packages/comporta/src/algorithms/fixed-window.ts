@@ -1,4 +1,4 @@
-import { type Algorithm, type Evaluation, type Param, TTL_MARGIN_MS } from './algorithm.js';
+import { type Algorithm, type Param, TTL_MARGIN_MS } from './algorithm.js';
 import { DURATION_MAX_MS, UNITS_MAX } from './ranges.js';
 
 interface State {
@@ -40,39 +40,23 @@ export const fixedWindow: Algorithm<State> = {
       if (stepped || now - state.startMs < window) count = state.count;
       if (!stepped && count > 0 && aligned === 0) startMs = state.startMs;
     }
-    const leftMs = startMs + window - now;
-    const remaining = Math.max(0, limit - count);
-    return {
-      state: { startMs, count },
-      remaining,
-      retryAfterMs: cost > limit ? -1 : cost > remaining ? leftMs : 0,
-      resetAfterMs: count === 0 ? 0 : leftMs,
-      nextAfterMs: count === 0 ? 0 : leftMs,
-      stepped,
-      ttlMs: 0,
-    };
+    const fits = cost <= Math.max(0, limit - count);
+    const retryAfterMs = cost > limit ? -1 : fits ? 0 : startMs + window - now;
+    return { state: { startMs, count }, retryAfterMs, stepped };
   },
 
-  commit(evaluation, now, cost, args) {
-    const { startMs, count } = evaluation.state;
-    store(evaluation, { startMs, count: count + cost }, now, args);
+  commit: ({ startMs, count }, _now, cost) => ({ startMs, count: count + cost }),
+
+  describe({ startMs, count }, now, args) {
+    const [limit, window] = args as [number, number];
+    const leftMs = count === 0 ? 0 : startMs + window - now;
+    return { remaining: Math.max(0, limit - count), resetAfterMs: leftMs, nextAfterMs: leftMs };
   },
+
+  ttlMs: ({ startMs }, now, args) => startMs + (args[1] as number) - now + TTL_MARGIN_MS,
 
   refund(state, now, amount, atUs, args) {
-    const evaluation = fixedWindow.evaluate(state, now, 0, args);
-    const { startMs, count } = evaluation.state;
-    if (count === 0 || atUs < startMs * 1000) return undefined;
-    store(evaluation, { startMs, count: Math.max(0, count - amount) }, now, args);
-    return evaluation;
+    const { startMs, count } = fixedWindow.evaluate(state, now, 0, args).state;
+    return count === 0 || atUs < startMs * 1000 ? undefined : { startMs, count: Math.max(0, count - amount) };
   },
 };
-
-function store(evaluation: Evaluation<State>, state: State, now: number, args: readonly number[]): void {
-  const [limit, window] = args as [number, number];
-  const leftMs = state.startMs + window - now;
-  evaluation.state = state;
-  evaluation.remaining = Math.max(0, limit - state.count);
-  evaluation.resetAfterMs = state.count === 0 ? 0 : leftMs;
-  evaluation.nextAfterMs = evaluation.resetAfterMs;
-  evaluation.ttlMs = leftMs + TTL_MARGIN_MS;
-}

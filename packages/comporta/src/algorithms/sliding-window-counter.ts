@@ -1,5 +1,5 @@
 import { ComportaError } from '../core/errors.js';
-import { type Algorithm, type Evaluation, type Param, TTL_MARGIN_MS } from './algorithm.js';
+import { type Algorithm, type Param, TTL_MARGIN_MS } from './algorithm.js';
 import { DURATION_MAX_MS, UNITS_MAX } from './ranges.js';
 
 interface State {
@@ -48,47 +48,38 @@ export const slidingWindowCounter: Algorithm<State> = {
       if (passedMs <= 0) ({ current, previous } = state);
       else if (passedMs <= window) previous = state.current;
     }
-    const evaluation = { state: { startMs, current, previous }, retryAfterMs: 0, stepped, ttlMs: 0 } as Evaluation<State>;
-    measure(evaluation, now, limit, window);
-    evaluation.retryAfterMs = waitFor(evaluation.state, now, cost, limit, window);
-    return evaluation;
+    const evaluated = { startMs, current, previous };
+    return { state: evaluated, retryAfterMs: waitFor(evaluated, now, cost, limit, window), stepped };
   },
 
-  commit(evaluation, now, cost, args) {
+  commit: ({ startMs, current, previous }, _now, cost) => ({ startMs, current: current + cost, previous }),
+
+  describe(state, now, args) {
     const [limit, window] = args as [number, number];
-    const { startMs, current, previous } = evaluation.state;
-    evaluation.state = { startMs, current: current + cost, previous };
-    measure(evaluation, now, limit, window);
+    const { current, previous } = state;
+    const offset = now - state.startMs;
+    const used = current * window + previous * (window - offset);
+    const remaining = Math.max(0, Math.floor((limit * window - used) / window));
+    return {
+      remaining,
+      resetAfterMs: current > 0 ? 2 * window - offset : previous > 0 ? window - offset : 0,
+      nextAfterMs: remaining >= limit ? 0 : waitFor(state, now, remaining + 1, limit, window),
+    };
   },
+
+  ttlMs: ({ startMs }, now, args) => startMs + 2 * (args[1] as number) - now + TTL_MARGIN_MS,
 
   refund(state, now, amount, atUs, args) {
-    const [limit, window] = args as [number, number];
-    const evaluation = slidingWindowCounter.evaluate(state, now, 0, args);
-    const { startMs, current, previous } = evaluation.state;
-    const chargedIn = Math.floor(atUs / 1000);
-    if (chargedIn >= startMs && current > 0) {
-      evaluation.state = { startMs, current: Math.max(0, current - amount), previous };
-    } else if (chargedIn < startMs && chargedIn >= startMs - window && previous > 0) {
-      evaluation.state = { startMs, current, previous: Math.max(0, previous - amount) };
-    } else {
-      return undefined;
+    const window = args[1] as number;
+    const { startMs, current, previous } = slidingWindowCounter.evaluate(state, now, 0, args).state;
+    const chargedAtMs = Math.floor(atUs / 1000);
+    if (chargedAtMs >= startMs) {
+      return current === 0 ? undefined : { startMs, current: Math.max(0, current - amount), previous };
     }
-    measure(evaluation, now, limit, window);
-    return evaluation;
+    if (chargedAtMs < startMs - window || previous === 0) return undefined;
+    return { startMs, current, previous: Math.max(0, previous - amount) };
   },
 };
-
-/** Sets the numbers that follow from the state alone. */
-function measure(evaluation: Evaluation<State>, now: number, limit: number, window: number): void {
-  const { startMs, current, previous } = evaluation.state;
-  const offset = now - startMs;
-  const used = current * window + previous * (window - offset);
-  const remaining = Math.max(0, Math.floor((limit * window - used) / window));
-  evaluation.remaining = remaining;
-  evaluation.resetAfterMs = current > 0 ? 2 * window - offset : previous > 0 ? window - offset : 0;
-  evaluation.nextAfterMs = remaining >= limit ? 0 : waitFor(evaluation.state, now, remaining + 1, limit, window);
-  evaluation.ttlMs = 2 * window - offset + TTL_MARGIN_MS;
-}
 
 /** Ms until `cost` fits if nobody else consumes: 0 now, -1 never. */
 function waitFor(state: State, now: number, cost: number, limit: number, window: number): number {

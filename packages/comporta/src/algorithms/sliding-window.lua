@@ -10,20 +10,20 @@ local function fromMember(member)
   return tonumber(string.sub(member, 1, 15)), tonumber(string.sub(member, 17)) or 1
 end
 
--- Ms until entries worth `excess` have left the window.
-local function waitFor(key, firstMember, firstAt, excess, clock, window)
-  local firstTotal, firstCost = fromMember(firstMember)
-  local at, target = firstAt, firstTotal - firstCost + excess
-  if firstCost < excess then
-    local low, high = redis.call('ZRANK', key, firstMember) + 1, redis.call('ZCARD', key) - 1
+-- Ms until entries worth `excess` have left the window. Every entry is worth at least 1.
+local function waitFor(key, firstAt, excess, clock, window)
+  if excess > 1 then
+    local low, high = redis.call('ZCOUNT', key, '-inf', clock - window), redis.call('ZCARD', key) - 1
+    local firstTotal, firstCost = fromMember(redis.call('ZRANGE', key, low, low)[1])
+    local target = firstTotal - firstCost + excess
     while low < high do
       local middle = math.floor((low + high) / 2)
       local total = fromMember(redis.call('ZRANGE', key, middle, middle)[1])
       if total >= target then high = middle else low = middle + 1 end
     end
-    at = tonumber(redis.call('ZRANGE', key, low, low, 'WITHSCORES')[2])
+    firstAt = tonumber(redis.call('ZRANGE', key, low, low, 'WITHSCORES')[2])
   end
-  return math.ceil((at + window - clock) / 1000)
+  return math.ceil((firstAt + window - clock) / 1000)
 end
 
 -- Moves the entries from rank `from` on back in time by `shift` and their totals down by `base`.
@@ -36,45 +36,50 @@ local function rewrite(key, from, shift, base)
   end
 end
 
+-- `clock` is the time decided with: never before the last entry.
 local function evaluate(key, now, cost, limit, window)
-  local clock, used, total, firstAt, reset, nextAfter, retry = now, 0, 0, now, 0, 0, 0
-  local firstMember
+  local clock, used, total, firstAt, lastAt, retry = now, 0, 0, now, now, 0
   local last = redis.call('ZRANGE', key, -1, -1, 'WITHSCORES')
   if last[1] then
-    local lastAt = tonumber(last[2])
+    lastAt = tonumber(last[2])
     clock = math.max(now, lastAt)
     if clock - lastAt < window then
       local bound = string.format('(%.0f', clock - window)
       local first = redis.call('ZRANGEBYSCORE', key, bound, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
-      firstMember, firstAt = first[1], tonumber(first[2])
-      local firstTotal, firstCost = fromMember(firstMember)
+      local firstTotal, firstCost = fromMember(first[1])
+      firstAt = tonumber(first[2])
       total = fromMember(last[1])
       used = total - firstTotal + firstCost
-      reset = math.ceil((lastAt + window - clock) / 1000)
     end
-  end
-  local remaining = math.max(0, limit - used)
-  if used > 0 then
-    nextAfter = waitFor(key, firstMember, firstAt, used + remaining + 1 - limit, clock, window)
   end
   if cost > limit then
     retry = -1
-  elseif cost > remaining then
-    retry = waitFor(key, firstMember, firstAt, used + cost - limit, clock, window)
+  elseif cost > math.max(0, limit - used) then
+    retry = waitFor(key, firstAt, used + cost - limit, clock, window)
   end
-  return remaining, retry, reset, nextAfter, clock > now, clock - now, firstAt, used, total
+  return retry, clock > now, clock, firstAt, lastAt, used, total
 end
 
-local function commit(key, now, cost, limit, window, shift, firstAt, used, total)
-  if shift > 0 then rewrite(key, 0, shift, 0) end
+local function commit(key, now, cost, limit, window, clock, firstAt, lastAt, used, total)
+  if clock > now then rewrite(key, 0, clock - now, 0) end
   redis.call('ZREMRANGEBYSCORE', key, '-inf', now - window)
   if total + cost > TOTAL_MAX then
     rewrite(key, 0, 0, total - used)
     total = used
   end
+  if used == 0 then firstAt = clock end
   if cost > 0 then redis.call('ZADD', key, now, toMember(total + cost, cost)) end
   redis.call('PEXPIRE', key, math.ceil(window / 1000) + TTL_MARGIN_MS)
-  return math.max(0, limit - used - cost), math.ceil(window / 1000), math.ceil((firstAt - shift + window - now) / 1000)
+  return now, firstAt - clock + now, now, used + cost, total + cost
+end
+
+local function describe(key, now, limit, window, clock, firstAt, lastAt, used, total)
+  local remaining, reset, nextAfter = math.max(0, limit - used), 0, 0
+  if used > 0 then
+    reset = math.ceil((lastAt + window - clock) / 1000)
+    nextAfter = waitFor(key, firstAt, used + remaining + 1 - limit, clock, window)
+  end
+  return remaining, reset, nextAfter
 end
 
 local function refund(key, now, amount, atUs, limit, window)

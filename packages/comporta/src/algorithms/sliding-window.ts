@@ -10,7 +10,7 @@ interface Entry {
 
 /** Oldest first. Entries that left the window stay until the next charge removes them. */
 interface State {
-  entries: Entry[];
+  readonly entries: Entry[];
 }
 
 /** Beyond this, totals are counted anew, so that they stay 15 digits long. */
@@ -39,60 +39,53 @@ export const slidingWindow: Algorithm<State> = {
 
   evaluate(state, now, cost, args) {
     const [limit, window] = args as [number, number];
-    const entries = state?.entries ?? [];
-    const last = entries.at(-1);
-    const clock = Math.max(now, last?.atUs ?? now);
-    const first = firstAfter(entries, clock - window);
-    const used = usedFrom(entries, first);
-    const remaining = Math.max(0, limit - used);
-    return {
-      state: state ?? { entries },
-      remaining,
-      retryAfterMs: cost > limit ? -1 : cost > remaining ? waitFor(entries, first, used + cost - limit, clock, window) : 0,
-      resetAfterMs: used === 0 ? 0 : toMs((last as Entry).atUs + window - clock),
-      nextAfterMs: used === 0 ? 0 : waitFor(entries, first, used + remaining + 1 - limit, clock, window),
-      stepped: clock > now,
-      ttlMs: 0,
-    };
+    const ahead = Math.max(0, (state?.entries.at(-1)?.atUs ?? now) - now);
+    const entries = ahead > 0 ? moved(state?.entries ?? [], ahead, 0) : (state?.entries ?? []);
+    const used = usedFrom(entries, firstAfter(entries, now - window));
+    const fits = cost <= Math.max(0, limit - used);
+    const retryAfterMs = cost > limit ? -1 : fits ? 0 : waitFor(entries, used + cost - limit, now, window);
+    return { state: state === undefined || ahead > 0 ? { entries } : state, retryAfterMs, stepped: ahead > 0 };
   },
 
-  commit(evaluation, now, cost, args) {
-    const [limit, window] = args as [number, number];
-    const { state } = evaluation;
-    const shift = Math.max(0, (state.entries.at(-1)?.atUs ?? now) - now);
-    if (shift > 0) rewrite(state, 0, shift, 0);
-    const first = firstAfter(state.entries, now - window);
-    if (first > 0) state.entries.splice(0, first);
-    const used = usedFrom(state.entries, 0);
-    let total = state.entries.at(-1)?.total ?? 0;
+  /** Works in place: copying a long log for each request would cost more than deciding. */
+  commit(state, now, cost, args) {
+    const { entries } = state;
+    const first = firstAfter(entries, now - (args[1] as number));
+    if (first > 0) entries.splice(0, first);
+    let total = entries.at(-1)?.total ?? 0;
     if (total + cost > TOTAL_MAX) {
-      rewrite(state, 0, 0, total - used);
+      const used = usedFrom(entries, 0);
+      entries.splice(0, entries.length, ...moved(entries, 0, total - used));
       total = used;
     }
-    const firstAtUs = state.entries[0]?.atUs ?? now;
-    if (cost > 0) state.entries.push({ atUs: now, total: total + cost, cost });
-    evaluation.remaining = Math.max(0, limit - used - cost);
-    evaluation.resetAfterMs = toMs(window);
-    evaluation.nextAfterMs = toMs(firstAtUs + window - now);
-    evaluation.ttlMs = ttlMs(window);
+    if (cost > 0) entries.push({ atUs: now, total: total + cost, cost });
+    return state;
   },
 
-  refund(state, now, amount, atUs, args) {
-    const window = args[1] as number;
-    const index = state.entries.findIndex((entry) => entry.atUs === atUs && entry.cost >= amount);
-    const entry = state.entries[index];
-    if (entry === undefined || atUs <= now - window) return undefined;
-    const rest: Entry = { atUs, total: entry.total - amount, cost: entry.cost - amount };
-    rewrite(state, index + 1, 0, amount);
-    state.entries.splice(index, 1, ...(rest.cost > 0 ? [rest] : []));
-    return { state, ttlMs: ttlMs(window) };
+  describe({ entries }, now, args) {
+    const [limit, window] = args as [number, number];
+    const used = usedFrom(entries, firstAfter(entries, now - window));
+    const remaining = Math.max(0, limit - used);
+    if (used === 0) return { remaining, resetAfterMs: 0, nextAfterMs: 0 };
+    const nextAfterMs = waitFor(entries, used + remaining + 1 - limit, now, window);
+    return { remaining, resetAfterMs: toMs((entries.at(-1) as Entry).atUs + window - now), nextAfterMs };
+  },
+
+  ttlMs: (_state, _now, args) => toMs(args[1] as number) + TTL_MARGIN_MS,
+
+  refund({ entries }, now, amount, atUs, args) {
+    const index = entries.findIndex((entry) => entry.atUs === atUs && entry.cost >= amount);
+    const entry = entries[index];
+    if (entry === undefined || atUs <= now - (args[1] as number)) return undefined;
+    const rest = { atUs, total: entry.total - amount, cost: entry.cost - amount };
+    const later = moved(entries.slice(index + 1), 0, amount);
+    return { entries: [...entries.slice(0, index), ...(rest.cost > 0 ? [rest] : []), ...later] };
   },
 
   sizeOf: (state) => state.entries.length,
 };
 
 const toMs = (us: number): number => Math.ceil(us / 1000);
-const ttlMs = (window: number): number => toMs(window) + TTL_MARGIN_MS;
 
 /** Index of the first entry later than `bound`; the length when there is none. */
 function firstAfter(entries: readonly Entry[], bound: number): number {
@@ -105,19 +98,17 @@ function usedFrom(entries: readonly Entry[], first: number): number {
 }
 
 /** Ms until entries worth `excess` have left the window. */
-function waitFor(entries: readonly Entry[], first: number, excess: number, clock: number, window: number): number {
+function waitFor(entries: readonly Entry[], excess: number, now: number, window: number): number {
+  const first = firstAfter(entries, now - window);
   const head = entries[first] as Entry;
   const target = head.total - head.cost + excess;
   const leaving = bisect(first, entries.length - 1, (i) => (entries[i] as Entry).total >= target);
-  return toMs((entries[leaving] as Entry).atUs + window - clock);
+  return toMs((entries[leaving] as Entry).atUs + window - now);
 }
 
-/** Moves the entries from `from` on back in time by `shift` and their totals down by `base`. */
-function rewrite(state: State, from: number, shift: number, base: number): void {
-  for (let i = from; i < state.entries.length; i++) {
-    const { atUs, total, cost } = state.entries[i] as Entry;
-    state.entries[i] = { atUs: atUs - shift, total: total - base, cost };
-  }
+/** Entries further back in time by `shift`, with totals lower by `base`. */
+function moved(entries: readonly Entry[], shift: number, base: number): Entry[] {
+  return entries.map(({ atUs, total, cost }) => ({ atUs: atUs - shift, total: total - base, cost }));
 }
 
 /** Smallest i in [low, high) for which `holds`, else `high`; `holds` must be monotonic. */

@@ -1,5 +1,5 @@
 import { ComportaError } from '../core/errors.js';
-import { type Algorithm, type Evaluation, type Param, TTL_MARGIN_MS } from './algorithm.js';
+import { type Algorithm, type Param, TTL_MARGIN_MS } from './algorithm.js';
 import { DURATION_MAX_MS, UNITS_MAX } from './ranges.js';
 
 /**
@@ -48,57 +48,39 @@ export const tokenBucket: Algorithm<State> = {
     if (state !== undefined) {
       used = Math.min(full, rescale(state, token));
       stepped = now < state.atMs;
-      if (!stepped) {
-        const elapsed = now - state.atMs;
-        used = elapsed >= used / rate ? 0 : used - elapsed * rate;
-      }
+      const elapsed = stepped ? 0 : now - state.atMs;
+      used = elapsed >= used / rate ? 0 : used - elapsed * rate;
     }
-    const level = full - used;
     const needed = cost * token;
+    const retryAfterMs = needed > full ? -1 : Math.max(0, Math.ceil((needed - full + used) / rate));
+    return { state: { used, atMs: now, token }, retryAfterMs, stepped };
+  },
+
+  commit: ({ used, token }, now, cost) => ({ used: used + cost * token, atMs: now, token }),
+
+  describe({ used }, _now, args) {
+    const [full, token, rate] = args as [number, number, number];
+    const level = full - used;
     return {
-      state: { used, atMs: now, token },
       remaining: Math.floor(level / token),
-      retryAfterMs: needed > full ? -1 : needed > level ? Math.ceil((needed - level) / rate) : 0,
       resetAfterMs: Math.ceil(used / rate),
-      nextAfterMs: untilNext(used, level, token, rate),
-      stepped,
-      ttlMs: 0,
+      nextAfterMs: Math.ceil(Math.min(used, token - (level % token)) / rate),
     };
   },
 
-  commit(evaluation, now, cost, args) {
-    const [full, token, rate] = args as [number, number, number];
-    const used = evaluation.state.used + cost * token;
-    store(evaluation, { used, atMs: now, token }, full, rate);
-  },
+  ttlMs: ({ used }, _now, args) => Math.ceil(used / (args[2] as number)) + TTL_MARGIN_MS,
 
   refund(state, now, amount, _atUs, args) {
-    const evaluation = tokenBucket.evaluate(state, now, 0, args);
-    const [full, token, rate] = args as [number, number, number];
-    if (evaluation.state.used === 0) return undefined;
-    store(evaluation, { used: Math.max(0, evaluation.state.used - amount * token), atMs: now, token }, full, rate);
-    return evaluation;
+    const { used, token } = tokenBucket.evaluate(state, now, 0, args).state;
+    return used === 0 ? undefined : { used: Math.max(0, used - amount * token), atMs: now, token };
   },
 };
-
-function store(evaluation: Evaluation<State>, state: State, full: number, rate: number): void {
-  const level = full - state.used;
-  evaluation.state = state;
-  evaluation.remaining = Math.floor(level / state.token);
-  evaluation.resetAfterMs = Math.ceil(state.used / rate);
-  evaluation.nextAfterMs = untilNext(state.used, level, state.token, rate);
-  evaluation.ttlMs = evaluation.resetAfterMs + TTL_MARGIN_MS;
-}
 
 /** Drops counted under an older `every` keep their worth in tokens. */
 function rescale(state: State, token: number): number {
   if (state.token === token) return state.used;
   const whole = Math.floor(state.used / state.token);
   return whole * token + Math.ceil(((state.used - whole * state.token) * token) / state.token);
-}
-
-function untilNext(used: number, level: number, token: number, rate: number): number {
-  return used === 0 ? 0 : Math.ceil(Math.min(used, token - (level % token)) / rate);
 }
 
 function gcd(a: number, b: number): number {

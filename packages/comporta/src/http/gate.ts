@@ -1,11 +1,14 @@
 import type { Decision } from '../core/decision.js';
+import type { ComportaError } from '../core/errors.js';
+import type { RequestView } from '../identity/view.js';
 import type { Limiter } from '../limiter/limiter.js';
 import type { Policy } from '../policies/policy.js';
 import type { MaybePromise, Store } from '../stores/store.js';
-import type { RequestView } from './view.js';
+import { checkGateOptions } from './gate-options.js';
+import type { Field, HeaderForm } from './headers.js';
+import { PolicyGate } from './policy-gate.js';
 
-/** Forms of the rate-limit fields; see `docs/headers.md`. */
-export type HeaderForm = 'draft-11' | 'draft-7' | 'draft-6' | 'legacy' | 'none';
+export type { HeaderForm } from './headers.js';
 
 export interface GateOptions<Request = unknown> {
   readonly policies: readonly Policy<Request>[];
@@ -22,6 +25,10 @@ export interface GateOptions<Request = unknown> {
   readonly headers?: HeaderForm | readonly HeaderForm[];
   /** Count CORS preflight requests too; false by default. */
   readonly countPreflight?: boolean;
+  /** Told of faulty key and cost functions and of clients without an address; prints each once by default. */
+  readonly onError?: (error: ComportaError) => void;
+  /** Told of every verdict: for metrics and logs. */
+  readonly onVerdict?: (verdict: Verdict, view: RequestView<Request>) => void;
 }
 
 /** What to do with one request. */
@@ -30,7 +37,7 @@ export interface Verdict {
   /** 429 for a denial, 503 when `closed` during an outage, 0 when allowed. */
   readonly status: number;
   /** To set on the response, allowed or not. Names are lower case. */
-  readonly headers: readonly (readonly [name: string, value: string])[];
+  readonly headers: readonly Field[];
   /** Body of the refusal (`application/problem+json`); empty when allowed. */
   readonly body: string;
   /** One per matching policy, in order; shadow policies included. */
@@ -38,10 +45,19 @@ export interface Verdict {
 }
 
 export interface Gate<Request = unknown> {
-  /** Never throws and never rejects: a faulty key or cost function is a denial-free, reported 500. */
-  check(view: RequestView<Request>, signal?: AbortSignal): MaybePromise<Verdict>;
+  /**
+   * Never throws and never rejects: a faulty key function counts as anonymous, a faulty cost as 1, both
+   * reported. `cost`, when given, takes the place of every policy's own.
+   */
+  check(view: RequestView<Request>, signal?: AbortSignal, cost?: number): MaybePromise<Verdict>;
   /** The limiter of each policy, by name. */
   readonly limiters: ReadonlyMap<string, Limiter>;
   /** Ends the limiters, and the store when the gate made it. */
   close(): Promise<void>;
+}
+
+/** Makes a gate; throws a `ComportaError` naming the option when one cannot be meant. Needs no running store. */
+export function createGate<Request = unknown>(options: GateOptions<Request>): Gate<Request> {
+  checkGateOptions(options);
+  return new PolicyGate(options);
 }

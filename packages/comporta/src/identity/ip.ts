@@ -98,5 +98,5 @@ export function hasPrefix(bytes: IpBytes, network: IpBytes, bits: number): boole
   const whole = bits >> 3;
   for (let i = 0; i < whole; i++) if (bytes[i] !== network[i]) return false;
   const rest = bits & 7;
-  return rest === 0 || (((bytes[whole] ?? 0) ^ (network[whole] ?? 0)) >> (8 - rest)) === 0;
+  return rest === 0 || ((bytes[whole] ?? 0) ^ (network[whole] ?? 0)) >> (8 - rest) === 0;
 }

@@ -23,10 +23,14 @@ const EXPECTED = 'expected addresses, CIDRs, "loopback", "linklocal", "private" 
 export function parseProxies(value: unknown, field = 'trustedProxies'): TrustedProxies {
   if (!Array.isArray(value)) throw refusal(field, `${EXPECTED} in a list, got ${show(value)}${hint(value)}`);
   const entries: readonly unknown[] = value;
-  if (entries.includes(EVERYBODY)) return () => true;
-  const unix = entries.includes(UNIX);
-  const networks = entries.flatMap((entry, i) => (entry === UNIX ? [] : networksOf(entry, `${field}[${i}]`)));
-  return (address) => (address === undefined ? unix : networks.some(({ bytes, bits }) => hasPrefix(address, bytes, bits)));
+  const words = new Set([UNIX, EVERYBODY].filter((word) => entries.includes(word)));
+  const networks = entries.flatMap((entry, i) =>
+    words.has(entry as string) ? [] : networksOf(entry, `${field}[${i}]`),
+  );
+  if (words.has(EVERYBODY)) return () => true;
+  const unix = words.has(UNIX);
+  return (address) =>
+    address === undefined ? unix : networks.some(({ bytes, bits }) => hasPrefix(address, bytes, bits));
 }
 
 function networksOf(entry: unknown, field: string): readonly Network[] {
@@ -44,7 +48,10 @@ function parseCidr(text: string, field: string): Network {
   const most = bytes.length * 8;
   const bits = suffix === undefined ? most : /^\d{1,3}$/.test(suffix) ? Number(suffix) - hidden : -1;
   if (suffix !== undefined && Number(suffix) === 0) {
-    throw refusal(field, `${show(text)} trusts every client to name its own address; write "${EVERYBODY}" if you mean it`);
+    throw refusal(
+      field,
+      `${show(text)} trusts every client to name its own address; write "${EVERYBODY}" if you mean it`,
+    );
   }
   if (bits < 1 || bits > most) throw refusal(field, `expected a prefix of 1 to ${most} bits, got ${show(text)}`);
   return { bytes, bits };
@@ -52,8 +59,10 @@ function parseCidr(text: string, field: string): Network {
 
 /** The two spellings that other limiters take, and why they are refused here. */
 function hint(value: unknown): string {
-  if (typeof value === 'number') return '; a hop count does not check who the peer is, so list the addresses of your proxies';
-  if (value === true) return `; it would trust every client to name its own address; write "${EVERYBODY}" if you mean it`;
+  if (typeof value === 'number')
+    return '; a hop count does not check who the peer is, so list the addresses of your proxies';
+  if (value === true)
+    return `; it would trust every client to name its own address; write "${EVERYBODY}" if you mean it`;
   return '';
 }
 

@@ -1,21 +1,18 @@
 import type { Limit } from '../algorithms/algorithm.js';
 import type { FailureMode } from '../core/decision.js';
-import type { RequestView } from '../http/view.js';
+import type { Key } from '../identity/subject.js';
+import type { RequestView } from '../identity/view.js';
 
-/**
- * Who is counted: `ip`, `header:NAME`, `cookie:NAME`, `jwt:CLAIM` (unverified payload of a bearer
- * token), `query:NAME`, `path:PARAM`, or `global` (everybody together).
- */
-export type KeySource = string;
+export type { Key, KeySource } from '../identity/subject.js';
 
 /** A named rule: which requests it matches, who is counted, how much, and what happens in an outage. */
 export interface Policy<Request = unknown> {
   /** 1 to 64 of `A-Z a-z 0-9 _ . -`; unique. */
   readonly name: string;
-  /** Requests that the policy applies to; all when left out. */
+  /** Requests that the policy applies to; all when left out. Every policy that matches applies. */
   readonly match?: Match;
   /** One source, a list (all parts make one subject), or a function of the request. `ip` by default. */
-  readonly key?: KeySource | readonly KeySource[] | ((view: RequestView<Request>) => unknown);
+  readonly key?: Key<Request>;
   readonly limits: Limit | readonly Limit[];
   /** Cost of a request: whole number or a function; 1 by default. */
   readonly cost?: number | ((view: RequestView<Request>) => number);
@@ -27,9 +24,9 @@ export interface Policy<Request = unknown> {
 
 /** All given parts must match. */
 export interface Match {
-  /** `/api/*` (any depth below), `/users/:id`, or a list of such patterns. */
+  /** `/api/*` (`/api` and any depth below), `/users/:id`, or a list of such patterns. Case does not matter. */
   readonly path?: string | readonly string[];
-  /** Upper-case method names. */
+  /** Upper-case method names; GET includes HEAD. */
   readonly methods?: readonly string[];
   /** Host names without port, `*.example.com` allowed. */
   readonly hosts?: readonly string[];

@@ -33,7 +33,17 @@ export class MemoryTable {
 
   get(subject: string, nowMs: number): unknown {
     const slot = this.#slots.get(subject);
-    return slot === undefined || slot.expiresAtMs <= nowMs ? undefined : slot.state;
+    if (slot === undefined) return undefined;
+    if (slot.expiresAtMs > nowMs) return slot.state;
+    // Gone for good, as on a server: a clock that steps back must not bring it back.
+    this.delete(subject);
+    return undefined;
+  }
+
+  /** Ms until a subject's state ends; `undefined` when there is none. */
+  ttlMs(subject: string, nowMs: number): number | undefined {
+    const slot = this.#slots.get(subject);
+    return slot === undefined ? undefined : slot.expiresAtMs - nowMs;
   }
 
   set(subject: string, state: unknown, expiresAtMs: number, size: number, nowMs: number): void {

@@ -1,4 +1,4 @@
-import type { Evaluation, Limit } from '../algorithms/algorithm.js';
+import type { Description, Evaluation, Limit } from '../algorithms/algorithm.js';
 import { ComportaError, show } from '../core/errors.js';
 import { type Clock, systemClock } from '../core/time.js';
 import { MemoryTable } from './memory-table.js';
@@ -30,7 +30,8 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
   };
 }
 
-class MemoryPolicy implements PolicyStore {
+/** The memory store as one policy sees it; tests look into its tables. */
+export class MemoryPolicy implements PolicyStore {
   readonly #limits: readonly Limit[];
   readonly #tables: readonly MemoryTable[];
   readonly #refunds: MemoryTable;
@@ -49,20 +50,27 @@ class MemoryPolicy implements PolicyStore {
     const atUs = this.#clock.nowUs();
     const nowMs = Math.floor(atUs / 1000);
     const evaluations = this.#evaluate(subject, cost, atUs, nowMs);
-    const allowed = evaluations.every((evaluation) => evaluation.retryAfterMs === 0);
+    const charge = evaluations.every(isAdmitted) ? cost : 0;
     const numbers: number[] = [];
-    evaluations.forEach((evaluation, i) => {
-      if (!allowed) push(numbers, evaluation);
-      if (allowed || evaluation.stepped) this.#commit(i, subject, evaluation, allowed ? cost : 0, atUs, nowMs);
-      if (allowed) push(numbers, evaluation);
-    });
+    for (let i = 0; i < evaluations.length; i++) {
+      const { algorithm, args } = this.#limits[i] as Limit;
+      const { state, retryAfterMs, stepped } = evaluations[i] as Evaluation<unknown>;
+      const now = inUnit(algorithm, atUs, nowMs);
+      const stored = charge > 0 || stepped ? algorithm.commit(state, now, charge, args) : state;
+      if (charge > 0 || stepped) this.#store(i, subject, stored, now, nowMs);
+      push(numbers, algorithm.describe(stored, now, args), retryAfterMs);
+    }
     return { atUs, numbers };
   }
 
   peek(subject: string, cost: number): StoreReply {
     const atUs = this.#clock.nowUs();
+    const nowMs = Math.floor(atUs / 1000);
     const numbers: number[] = [];
-    for (const evaluation of this.#evaluate(subject, cost, atUs, Math.floor(atUs / 1000))) push(numbers, evaluation);
+    this.#evaluate(subject, cost, atUs, nowMs).forEach(({ state, retryAfterMs }, i) => {
+      const { algorithm, args } = this.#limits[i] as Limit;
+      push(numbers, algorithm.describe(state, inUnit(algorithm, atUs, nowMs), args), retryAfterMs);
+    });
     return { atUs, numbers };
   }
 
@@ -73,12 +81,12 @@ class MemoryPolicy implements PolicyStore {
     if (this.#refunds.get(marker, nowMs) !== undefined) return 0;
     let given = 0;
     this.#limits.forEach(({ algorithm, args }, i) => {
-      const table = this.#tables[i] as MemoryTable;
-      const state = table.get(subject, nowMs);
-      const refunded = state === undefined ? undefined : algorithm.refund(state, inUnit(algorithm, nowUs, nowMs), amount, atUs, args);
+      const now = inUnit(algorithm, nowUs, nowMs);
+      const state = (this.#tables[i] as MemoryTable).get(subject, nowMs);
+      const refunded = state === undefined ? undefined : algorithm.refund(state, now, amount, atUs, args);
       if (refunded === undefined) return;
       given++;
-      table.set(subject, refunded.state, nowMs + refunded.ttlMs, algorithm.sizeOf?.(refunded.state) ?? 1, nowMs);
+      this.#store(i, subject, refunded, now, nowMs);
     });
     if (given > 0) this.#refunds.set(marker, true, nowMs + this.#refundTtlMs, 1, nowMs);
     return given;
@@ -95,16 +103,16 @@ class MemoryPolicy implements PolicyStore {
     });
   }
 
-  #commit(i: number, subject: string, evaluation: Evaluation<unknown>, cost: number, atUs: number, nowMs: number): void {
+  #store(i: number, subject: string, state: unknown, now: number, nowMs: number): void {
     const { algorithm, args } = this.#limits[i] as Limit;
-    algorithm.commit(evaluation, inUnit(algorithm, atUs, nowMs), cost, args);
-    const size = algorithm.sizeOf?.(evaluation.state) ?? 1;
-    (this.#tables[i] as MemoryTable).set(subject, evaluation.state, nowMs + evaluation.ttlMs, size, nowMs);
+    const size = algorithm.sizeOf?.(state) ?? 1;
+    (this.#tables[i] as MemoryTable).set(subject, state, nowMs + algorithm.ttlMs(state, now, args), size, nowMs);
   }
 }
 
+const isAdmitted = ({ retryAfterMs }: Evaluation<unknown>): boolean => retryAfterMs === 0;
 const inUnit = (algorithm: Limit['algorithm'], us: number, ms: number): number => (algorithm.clock === 'us' ? us : ms);
 
-function push(numbers: number[], { remaining, retryAfterMs, resetAfterMs, nextAfterMs }: Evaluation<unknown>): void {
+function push(numbers: number[], { remaining, resetAfterMs, nextAfterMs }: Description, retryAfterMs: number): void {
   numbers.push(remaining, retryAfterMs, resetAfterMs, nextAfterMs);
 }

@@ -30,7 +30,7 @@ export interface Charge {
 
 /** A store as one policy sees it. Failures reject with a {@link StoreError}; denials are replies. */
 export interface PolicyStore {
-  /** Decides and charges all limits, or none when one of them refuses. */
+  /** Decides and charges all limits, or none when one of them refuses. `cost` is at least 1. */
   consume(subject: string, cost: number, waiter?: Waiter): MaybePromise<StoreReply>;
   /** As `consume` would decide, with no write of any kind. */
   peek(subject: string, cost: number, waiter?: Waiter): MaybePromise<StoreReply>;

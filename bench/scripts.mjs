@@ -1,0 +1,57 @@
+// Server CPU per decision: the composed script against one written by hand for the same algorithm.
+// Both do the same work on their own keys, in turns, on one server; `usec_per_call` comes from INFO commandstats.
+import { readFileSync } from 'node:fs';
+import { Redis } from 'ioredis';
+import { compose } from '../packages/comporta/dist/algorithms/compose.js';
+import { fixedWindow, slidingWindow, slidingWindowCounter, tokenBucket } from '../packages/comporta/dist/index.js';
+import { startRedis } from './lib/redis.mjs';
+import { formatRatios } from './lib/stats.mjs';
+
+const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 15);
+const CALLS = 20_000;
+const KEYS = 1000;
+
+const cases = {
+  'token-bucket': tokenBucket({ capacity: 100, refill: 10, every: '1s' }),
+  'sliding-window': slidingWindow({ limit: 100, window: '10s' }),
+  'sliding-window-counter': slidingWindowCounter({ limit: 100, window: '10s' }),
+  'fixed-window': fixedWindow({ limit: 100, window: '10s' }),
+};
+
+/** Microseconds of server time per call over one batch. */
+async function usecPerCall(redis, text, limit, tag) {
+  const sha = await redis.script('LOAD', text);
+  const args = limit.args.map(String);
+  await redis.config('RESETSTAT');
+  for (let done = 0; done < CALLS; done += 500) {
+    const pipeline = redis.pipeline();
+    for (let i = 0; i < 500; i++) pipeline.evalsha(sha, 1, `{${tag}${(done + i) % KEYS}}`, '', '1', ...args);
+    const results = await pipeline.exec();
+    const failed = results.find(([error]) => error !== null);
+    if (failed) throw failed[0];
+  }
+  const line = (await redis.info('commandstats')).split('\r\n').find((text) => text.startsWith('cmdstat_evalsha:'));
+  return Number(/usec_per_call=([\d.]+)/.exec(line)[1]);
+}
+
+const server = await startRedis();
+const redis = new Redis({ port: server.port, host: '127.0.0.1' });
+console.log(`Server time per decision, composed script / hand-written script, ${ROUNDS} interleaved rounds`);
+let worst = 0;
+for (const [file, limit] of Object.entries(cases)) {
+  const hand = readFileSync(new URL(`./hand/${file}.lua`, import.meta.url), 'utf8');
+  const composed = compose('consume', [limit]).text;
+  const ratios = [];
+  const usec = { composed: [], hand: [] };
+  for (let round = 0; round < ROUNDS; round++) {
+    const a = await usecPerCall(redis, composed, limit, `${file}-composed-`);
+    const b = await usecPerCall(redis, hand, limit, `${file}-hand-`);
+    ratios.push(a / b);
+    usec.composed.push(a);
+    usec.hand.push(b);
+  }
+  worst = Math.max(worst, formatRatios(file, ratios, usec));
+}
+console.log(`worst median ratio ${worst.toFixed(2)} (goal: at most 1.15)`);
+redis.disconnect();
+await server.stop();

@@ -1,0 +1,76 @@
+import {
+  mount,
+  type NodeRequest,
+  NodeView,
+  type RateLimitOptions,
+  type Responder,
+  respond,
+  type Verdict,
+} from '../http/index.js';
+
+export type { RateLimitOptions } from '../http/index.js';
+
+/** Settings of a route, as `config: { rateLimit: ... }`: `false` leaves it out, `cost` replaces the policies' own. */
+export type RouteRateLimit = false | { readonly cost?: number };
+
+/** What is read of a Fastify request. */
+export interface FastifyRequest {
+  readonly raw: NodeRequest;
+  readonly routeOptions: { readonly url?: string | undefined; readonly config?: unknown };
+}
+
+/** What is used of a Fastify reply. */
+export interface FastifyReply {
+  readonly sent: boolean;
+  readonly raw: { readonly destroyed: boolean; readonly headersSent: boolean };
+  code(status: number): unknown;
+  getHeader(name: string): unknown;
+  header(name: string, value: string): unknown;
+  send(body: Uint8Array): unknown;
+}
+
+/** What is used of a Fastify instance. */
+export interface FastifyServer {
+  addHook(name: 'onRequest', hook: (request: FastifyRequest, reply: FastifyReply, done: () => void) => void): unknown;
+  addHook(name: 'onClose', hook: () => Promise<void>): unknown;
+}
+
+/** Fastify plugin that refuses requests over their limits: `app.register(rateLimit, { limits: tokenBucket(...) })`. */
+export function rateLimit<Request extends FastifyRequest = FastifyRequest>(
+  server: FastifyServer,
+  options: RateLimitOptions<Request>,
+  done: (error?: Error) => void,
+): void {
+  const { gate, check } = mount(options);
+  server.addHook('onClose', () => gate.close());
+  server.addHook('onRequest', (request, reply, next) => {
+    const route = (request.routeOptions.config as { readonly rateLimit?: RouteRateLimit } | undefined)?.rateLimit;
+    if (route === false) return next();
+    const view = new NodeView(request.raw, request as Request, request.raw.url, request.routeOptions.url);
+    const verdict = check(request, view, route?.cost);
+    const goOn = (settled: Verdict) => {
+      if (respond(settled, responderOf(reply))) next();
+    };
+    if (verdict instanceof Promise) void verdict.then(goOn);
+    else goOn(verdict);
+  });
+  done();
+}
+
+// Hooks are for the whole application, not only for the plugin's own scope.
+Object.assign(rateLimit, { [Symbol.for('skip-override')]: true, [Symbol.for('fastify.display-name')]: 'comporta' });
+
+const utf8: TextEncoder = new TextEncoder();
+
+function responderOf(reply: FastifyReply): Responder {
+  return {
+    isOpen: () => !(reply.sent || reply.raw.headersSent || reply.raw.destroyed),
+    get: (name) => reply.getHeader(name),
+    set: (name, value) => void reply.header(name, value),
+    send: (status, body) => {
+      reply.code(status);
+      // Bytes, since Fastify would add a charset to the type of a text.
+      reply.send(utf8.encode(body));
+    },
+  };
+}

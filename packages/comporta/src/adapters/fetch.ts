@@ -1,0 +1,66 @@
+import { applyFields, mount, type RateLimitOptions, type Verdict, WebView } from '../http/index.js';
+
+export type { RateLimitOptions } from '../http/index.js';
+
+/** A request handler of Bun, Deno, Workers and other runtimes with web requests. */
+export type FetchHandler<Rest extends readonly unknown[]> = (
+  request: Request,
+  ...rest: Rest
+) => Response | Promise<Response>;
+
+export type FetchOptions<Rest extends readonly unknown[]> = RateLimitOptions<Request> & {
+  /** Address of the socket's peer. Bun's, Deno's and srvx's own ways are known; on other runtimes say how. */
+  readonly clientAddress?: (request: Request, ...rest: Rest) => string | undefined;
+};
+
+/** Wraps a handler so that requests over their limits never reach it. Throws when an option is wrong. */
+export function withRateLimit<Rest extends readonly unknown[]>(
+  handler: FetchHandler<Rest>,
+  options: FetchOptions<Rest>,
+): (request: Request, ...rest: Rest) => Promise<Response> {
+  const { clientAddress = runtimeAddress, ...others } = options;
+  const { check } = mount(others as RateLimitOptions<Request>);
+  return async (request, ...rest) => {
+    const peerAddress = textOf(() => clientAddress(request, ...rest));
+    const verdict = await check(request, new WebView(request, peerAddress));
+    if (!verdict.allowed) return withFields(new Response(verdict.body, { status: verdict.status }), verdict);
+    return withFields(await handler(request, ...rest), verdict);
+  };
+}
+
+/** What Deno and Bun pass beside the request; srvx sets `ip` on it. */
+interface RuntimeContext {
+  readonly remoteAddr?: { readonly hostname?: string };
+  requestIP?(request: Request): { readonly address: string } | null;
+}
+
+function runtimeAddress(request: Request & { readonly ip?: string }, context?: unknown): string | undefined {
+  const { remoteAddr, requestIP } = (context ?? {}) as RuntimeContext;
+  return remoteAddr?.hostname ?? requestIP?.call(context, request)?.address ?? request.ip;
+}
+
+/** A function that fails must not fail the request: without an address the client counts as anonymous. */
+function textOf(read: () => unknown): string | undefined {
+  try {
+    const value = read();
+    return typeof value === 'string' ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Fetched and redirect responses cannot be changed, only copied; an upgrade (101) cannot even be copied. */
+function withFields(response: Response, verdict: Verdict): Response {
+  if (verdict.headers.length === 0 || response.status < 200) return response;
+  try {
+    return setFields(response, verdict);
+  } catch {
+    return setFields(new Response(response.body, response), verdict);
+  }
+}
+
+function setFields(response: Response, verdict: Verdict): Response {
+  const { headers } = response;
+  applyFields(verdict, { get: (name) => headers.get(name), set: (name, value) => headers.set(name, value) });
+  return response;
+}

@@ -1,0 +1,73 @@
+import type { Limit } from '../algorithms/algorithm.js';
+import { durationMs, formatDuration } from '../core/duration.js';
+import type { Limiter } from '../limiter/limiter.js';
+
+/** Largest Integer of a structured field: 15 digits. */
+const INTEGER_MAX = 999_999_999_999_999;
+
+/** From this length on a window is advertised smoothly: see `msPerUnit`. */
+const SMOOTH_FROM_MS = 60_000;
+
+/** What the fields of one limit need that never changes. */
+export interface LimitFields {
+  /** Name of the item: the policy's, with the limit's id when it has several. */
+  readonly name: string;
+  /** The name as a structured-field String. */
+  readonly quoted: string;
+  /** `10;w=1`, as drafts up to 7 write a policy. */
+  readonly quota: string;
+  readonly windowSeconds: number;
+  /** Time that one unit takes on average; 0 for short windows, whose quota may be used at once. */
+  readonly msPerUnit: number;
+  /** What the limit allows, in words. */
+  readonly rule: string;
+}
+
+/** What the fields of one policy need that never changes; limits in the policy's order. */
+export interface PolicyFields {
+  readonly limits: readonly LimitFields[];
+  /** The policy's items of `RateLimit-Policy`, by name (draft 8 on) and without (drafts 6 and 7). */
+  readonly named: string;
+  readonly unnamed: string;
+}
+
+/** Works out a policy's fields, once. */
+export function describePolicy({ policy, limits }: Pick<Limiter, 'policy' | 'limits'>): PolicyFields {
+  const items = limits.map((limit) => describeLimit(limits.length === 1 ? policy : `${policy}.${limit.id}`, limit));
+  return {
+    limits: items,
+    named: items.map(({ quoted, quota }) => `${quoted};q=${quota}`).join(', '),
+    unnamed: items.map(({ quota }) => quota).join(', '),
+  };
+}
+
+function describeLimit(name: string, limit: Limit): LimitFields {
+  const windowSeconds = Math.max(1, seconds(limit.windowMs));
+  return {
+    name,
+    quoted: `"${name}"`,
+    quota: `${integer(limit.limit)};w=${windowSeconds}`,
+    windowSeconds,
+    msPerUnit: limit.windowMs > SMOOTH_FROM_MS && limit.limit > 0 ? limit.windowMs / limit.limit : 0,
+    rule: ruleOf(limit),
+  };
+}
+
+/** Whole number that a structured field can hold, rounded up; never NaN, never negative. */
+export function integer(value: number): number {
+  return value > 0 ? Math.min(INTEGER_MAX, Math.ceil(value)) : 0;
+}
+
+/** Milliseconds as whole seconds, rounded up: a client told less would come too early. */
+export function seconds(ms: number): number {
+  return integer(ms / 1000);
+}
+
+function ruleOf({ algorithm, settings, limit, windowMs }: Limit): string {
+  const requests = `${limit} ${limit === 1 ? 'request' : 'requests'}`;
+  if (settings.capacity !== undefined && settings.refill !== undefined) {
+    const every = formatDuration(durationMs(settings.every, 'every'));
+    return `allows ${requests} at once, refilled at ${settings.refill} per ${every}`;
+  }
+  return `allows ${requests} ${algorithm.name.startsWith('sliding') ? 'in any' : 'per'} ${formatDuration(windowMs)}`;
+}

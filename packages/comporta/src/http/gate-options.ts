@@ -1,0 +1,32 @@
+import { ComportaError, show } from '../core/errors.js';
+
+const KINDS: Readonly<Record<string, 'object' | 'boolean' | 'function' | 'checked elsewhere'>> = {
+  policies: 'checked elsewhere',
+  store: 'checked elsewhere',
+  timeoutMs: 'checked elsewhere',
+  onStoreFailure: 'checked elsewhere',
+  trustedProxies: 'checked elsewhere',
+  forwardedHeader: 'checked elsewhere',
+  ipv6Prefix: 'checked elsewhere',
+  headers: 'checked elsewhere',
+  countPreflight: 'boolean',
+  onError: 'function',
+  onVerdict: 'function',
+};
+
+/** Refuses options that nobody reads, and values that would only fail on a request. */
+export function checkGateOptions(options: unknown): void {
+  if (typeof options !== 'object' || options === null)
+    throw refusal('options', `expected { policies, ... }, got ${show(options)}`);
+  for (const [name, value] of Object.entries(options)) {
+    const kind = Object.hasOwn(KINDS, name) ? KINDS[name] : undefined;
+    if (kind === undefined) throw refusal(name, `unknown; it takes ${Object.keys(KINDS).join(', ')}`);
+    if (kind !== 'checked elsewhere' && value !== undefined && typeof value !== kind) {
+      throw refusal(name, `expected a ${kind}, got ${show(value)}`);
+    }
+  }
+}
+
+function refusal(field: string, message: string): ComportaError {
+  return new ComportaError('ERR_OPTION', `${field}: ${message}`, field);
+}

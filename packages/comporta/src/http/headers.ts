@@ -1,0 +1,136 @@
+import type { Decision, LimitState } from '../core/decision.js';
+import { ComportaError, show } from '../core/errors.js';
+import { integer, type LimitFields, type PolicyFields, seconds } from './fields.js';
+
+/** Forms of the rate-limit fields; see `docs/headers.md`. */
+export type HeaderForm = 'draft-11' | 'draft-7' | 'draft-6' | 'legacy' | 'none';
+
+/** A field to set; names are lower case. */
+export type Field = readonly [name: string, value: string];
+
+/** One enforced policy's part in the answer to a request. */
+export interface Answer {
+  readonly fields: PolicyFields;
+  readonly decision: Decision;
+}
+
+/** Writes the fields of all policies that a request met. */
+export type HeaderWriter = (answers: readonly Answer[]) => readonly Field[];
+
+type WrittenForm = Exclude<HeaderForm, 'none'>;
+
+/** Makes the writer of one form or several; throws `ERR_OPTION` for forms that need the same field. */
+export function createHeaderWriter(headers: unknown = 'draft-11'): HeaderWriter {
+  const forms = formsOf(headers);
+  const quota = forms.has('draft-11') ? 'named' : forms.has('draft-7') || forms.has('draft-6') ? 'unnamed' : undefined;
+  const writers = (Object.keys(STATES) as WrittenForm[]).filter((form) => forms.has(form)).map((form) => STATES[form]);
+  return (answers) => {
+    const fields: Field[] = [];
+    if (answers.length === 0) return fields;
+    if (quota !== undefined)
+      fields.push(['ratelimit-policy', answers.map((answer) => answer.fields[quota]).join(', ')]);
+    for (const write of writers) write(answers, fields);
+    return fields;
+  };
+}
+
+function formsOf(headers: unknown): ReadonlySet<unknown> {
+  const forms = new Set<unknown>(Array.isArray(headers) ? headers : [headers]);
+  for (const form of forms) {
+    if (form !== 'none' && !Object.hasOwn(STATES, form as string)) {
+      throw refusal(`expected draft-11, draft-7, draft-6, legacy, none or a list of them, got ${show(form)}`);
+    }
+  }
+  if (forms.size === 0 || (forms.has('none') && forms.size > 1))
+    throw refusal('expected "none" alone, or at least one form');
+  if (forms.has('draft-11') && forms.has('draft-7'))
+    throw refusal('draft-11 and draft-7 both write RateLimit; choose one');
+  return forms;
+}
+
+/** What each form writes of the current state. A policy that nobody counted has none: its quota is unknown. */
+const STATES: Readonly<Record<WrittenForm, (answers: readonly Answer[], fields: Field[]) => void>> = {
+  'draft-11': (answers, fields) => {
+    const items = answers.flatMap(({ fields: { limits }, decision }) =>
+      decision.limits.map((state, i) => namedItem(state, limits[i] as LimitFields)),
+    );
+    if (items.length > 0) fields.push(['ratelimit', items.join(', ')]);
+  },
+  'draft-7': (answers, fields) => {
+    const state = strictest(answers);
+    if (state === undefined) return;
+    const { limit, remaining, reset } = state;
+    fields.push(['ratelimit', `limit=${limit}, remaining=${remaining}, reset=${reset}`]);
+  },
+  'draft-6': (answers, fields) => {
+    const state = strictest(answers);
+    if (state === undefined) return;
+    fields.push(
+      ['ratelimit-limit', `${state.limit}`],
+      ['ratelimit-remaining', `${state.remaining}`],
+      ['ratelimit-reset', `${state.reset}`],
+    );
+  },
+  legacy: (answers, fields) => {
+    const state = strictest(answers);
+    if (state === undefined) return;
+    fields.push(
+      ['x-ratelimit-limit', `${state.limit}`],
+      ['x-ratelimit-remaining', `${state.remaining}`],
+      ['x-ratelimit-reset', `${state.resetAt}`],
+    );
+  },
+};
+
+function namedItem(state: LimitState, limit: LimitFields): string {
+  return `${limit.quoted};r=${integer(state.remaining)};t=${effectiveWindow(state, limit)}`;
+}
+
+/**
+ * Seconds in which a client may use what is left. For long windows never less than using it evenly
+ * takes, so that nobody is invited to burst; not while refused, where the wait is what counts.
+ */
+function effectiveWindow(state: LimitState, { windowSeconds, msPerUnit }: LimitFields): number {
+  const window = state.nextAfterMs > 0 ? seconds(state.nextAfterMs) : windowSeconds;
+  return state.retryAfterMs === 0 ? Math.max(window, seconds(state.remaining * msPerUnit)) : window;
+}
+
+interface Single {
+  readonly limit: number;
+  readonly remaining: number;
+  /** Seconds until more can be used: the wait when refused. */
+  readonly reset: number;
+  /** Seconds since 1970 when the limit is as if unused. */
+  readonly resetAt: number;
+}
+
+/** For forms with room for one limit: the refused one with the longest wait, else the one with least left. */
+function strictest(answers: readonly Answer[]): Single | undefined {
+  let strict: Decision | undefined;
+  for (const { decision } of answers) {
+    if (decision.binding !== undefined && (strict === undefined || isStricter(decision, strict))) strict = decision;
+  }
+  const state = strict?.binding;
+  if (strict === undefined || state === undefined) return undefined;
+  const resetMs = state.retryAfterMs === 0 || state.retryAfterMs === null ? state.nextAfterMs : state.retryAfterMs;
+  return {
+    limit: integer(state.limit),
+    remaining: integer(state.remaining),
+    reset: seconds(resetMs),
+    resetAt: seconds(strict.atUs / 1000 + state.resetAfterMs),
+  };
+}
+
+function isStricter(a: Decision, b: Decision): boolean {
+  const [waitA, waitB] = [waitOf(a), waitOf(b)];
+  return waitA !== waitB ? waitA > waitB : (a.binding?.remaining ?? 0) < (b.binding?.remaining ?? 0);
+}
+
+/** Ms that a decision makes its caller wait; infinite when waiting does not help. */
+export function waitOf(decision: Decision): number {
+  return decision.retryAfterMs ?? Number.POSITIVE_INFINITY;
+}
+
+function refusal(message: string): ComportaError {
+  return new ComportaError('ERR_OPTION', `headers: ${message}`, 'headers');
+}

@@ -1,0 +1,13 @@
+export { ANONYMOUS, type Key, type KeySource } from '../identity/subject.js';
+export type { Match, Policy } from '../policies/policy.js';
+export { applyFields, type FieldTarget } from './apply.js';
+export { createGate, type Gate, type GateOptions, type Verdict } from './gate.js';
+export type { Field, HeaderForm } from './headers.js';
+export { type Mounted, mount, type RateLimitOptions } from './mount.js';
+export { type NodeRequest, NodeView } from './node-view.js';
+export { type Responder, respond } from './respond.js';
+export type { RequestView } from './view.js';
+export { WebView } from './web-view.js';
+
+/** Value for `Access-Control-Expose-Headers`: without it browsers hide the fields from cross-origin scripts. */
+export const EXPOSED_HEADERS = 'RateLimit, RateLimit-Policy, Retry-After';

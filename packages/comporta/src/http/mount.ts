@@ -1,0 +1,54 @@
+import { ComportaError } from '../core/errors.js';
+import type { RequestView } from '../identity/view.js';
+import type { Policy } from '../policies/policy.js';
+import type { MaybePromise } from '../stores/store.js';
+import { createGate, type Gate, type GateOptions, type Verdict } from './gate.js';
+import { createReport } from './report.js';
+import { ALLOWED } from './verdict.js';
+
+/** Options of an adapter: a list of policies, or the fields of the only one, which is named `default`. */
+export type RateLimitOptions<Request = unknown> =
+  | GateOptions<Request>
+  | (Omit<GateOptions<Request>, 'policies'> & Omit<Policy<Request>, 'name'> & { readonly name?: string });
+
+/** A gate as an adapter uses it. */
+export interface Mounted<Request = unknown> {
+  readonly gate: Gate<Request>;
+  /** As {@link Gate.check}, once per request object: mounted twice, it counts once and says so. */
+  check(request: object, view: RequestView<Request>, cost?: number): MaybePromise<Verdict>;
+}
+
+/** Makes the gate of an adapter. */
+export function mount<Request>(options: RateLimitOptions<Request>): Mounted<Request> {
+  const gate = createGate(toGateOptions(options));
+  const report = createReport(options.onError);
+  const seen = new WeakSet<object>();
+  let told = false;
+  return {
+    gate,
+    check(request, view, cost) {
+      if (!seen.has(request)) {
+        seen.add(request);
+        return gate.check(view, undefined, cost);
+      }
+      if (!told) report(MOUNTED_TWICE);
+      told = true;
+      return ALLOWED;
+    },
+  };
+}
+
+const MOUNTED_TWICE: ComportaError = new ComportaError(
+  'ERR_OPTION',
+  'rateLimit: the same limiter met a request twice; it was counted once, but mount it in one place only',
+);
+
+const POLICY_FIELDS: readonly string[] = ['name', 'match', 'key', 'limits', 'cost', 'shadow'];
+
+function toGateOptions<Request>(options: RateLimitOptions<Request>): GateOptions<Request> {
+  if (typeof options !== 'object' || options === null || 'policies' in options) return options as GateOptions<Request>;
+  const isPolicyField = ([name]: readonly [string, unknown]) => POLICY_FIELDS.includes(name);
+  const entries = Object.entries(options);
+  const policy = { name: 'default', ...Object.fromEntries(entries.filter(isPolicyField)) } as Policy<Request>;
+  return { ...Object.fromEntries(entries.filter((entry) => !isPolicyField(entry))), policies: [policy] };
+}

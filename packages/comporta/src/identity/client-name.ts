@@ -1,0 +1,83 @@
+import { ComportaError, show } from '../core/errors.js';
+import { clientIp } from './client-ip.js';
+import { parseNode } from './ip.js';
+import { formatClient } from './ip-text.js';
+import { memo } from './memo.js';
+import { parseProxies } from './proxies.js';
+import { watchForProxy } from './proxy-watch.js';
+import type { RequestView } from './view.js';
+
+export interface ClientIpOptions {
+  /** Addresses, CIDRs or presets of proxies whose forwarding header is believed; none by default. */
+  readonly trustedProxies?: readonly string[] | undefined;
+  /** The one header that those proxies write; `x-forwarded-for` by default. */
+  readonly forwardedHeader?: string | undefined;
+  /** Bits of an IPv6 address that name one client: 32 to 128, 64 by default. */
+  readonly ipv6Prefix?: number | undefined;
+  /** Told once when nearly all requests come from one peer that looks like an undeclared proxy. */
+  readonly onProxySuspected?: (peer: string) => void;
+}
+
+/** Names the client of a request: `203.0.113.9`, `2001:db8:1:2::/64`, or `undefined` when nobody can tell. */
+export type ClientName = (view: RequestView) => string | undefined;
+
+/** Answers remembered: enough for the busy clients, and bounded, because long headers are read afresh. */
+const MEMO_MAX = 2048;
+const MEMO_LENGTH_MAX = 128;
+
+/** Makes a {@link ClientName}; throws `ERR_PROXIES` or `ERR_OPTION` naming the option that cannot be meant. */
+export function createClientName(options: ClientIpOptions = {}): ClientName {
+  const { trustedProxies = [], forwardedHeader = 'x-forwarded-for', ipv6Prefix = 64 } = options;
+  const trusts = parseProxies(trustedProxies);
+  const header = checkHeader(forwardedHeader);
+  checkPrefix(ipv6Prefix);
+
+  const nameOf = (peer: string | undefined, values: readonly string[]): string | undefined => {
+    const ip = clientIp({ peer, values }, trusts, header === 'forwarded');
+    return ip === undefined ? undefined : formatClient(ip, ipv6Prefix);
+  };
+  const behindProxy = forwardedName(header, nameOf);
+  const watch = watchForProxy(header, options.onProxySuspected ?? (() => {}));
+  const peerOf = memo(MEMO_MAX, (peer) => ({ name: nameOf(peer, []), trusted: trusts(parseNode(peer)) }));
+
+  return (view) => {
+    if (view.peerAddress === undefined) return behindProxy(view);
+    const { name, trusted } = peerOf(view.peerAddress);
+    if (name === undefined) return undefined;
+    if (trusted) return behindProxy(view);
+    watch(view.peerAddress, view);
+    return name;
+  };
+}
+
+/** Reads the header of a trusted peer; the usual case, one short line, is remembered. */
+function forwardedName(
+  header: string,
+  nameOf: (peer: string | undefined, values: readonly string[]) => string | undefined,
+): ClientName {
+  const remembered = memo(MEMO_MAX, (claim) => {
+    const space = claim.indexOf(' ');
+    return nameOf(space === 0 ? undefined : claim.slice(0, space), [claim.slice(space + 1)]);
+  });
+  return (view) => {
+    const values = view.header(header);
+    const [value = ''] = values;
+    return values.length === 1 && value.length <= MEMO_LENGTH_MAX
+      ? remembered(`${view.peerAddress ?? ''} ${value}`)
+      : nameOf(view.peerAddress, values);
+  };
+}
+
+function checkHeader(header: unknown): string {
+  if (typeof header === 'string' && /^[!#$%&'*+.^`|~\w-]+$/.test(header)) return header.toLowerCase();
+  throw new ComportaError(
+    'ERR_PROXIES',
+    `forwardedHeader: expected a header's name, got ${show(header)}`,
+    'forwardedHeader',
+  );
+}
+
+function checkPrefix(bits: unknown): void {
+  if (Number.isInteger(bits) && (bits as number) >= 32 && (bits as number) <= 128) return;
+  throw new ComportaError('ERR_OPTION', `ipv6Prefix: expected 32 to 128 bits, got ${show(bits)}`, 'ipv6Prefix');
+}

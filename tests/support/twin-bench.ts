@@ -1,0 +1,175 @@
+import { compose, type Operation, type Script } from '../../packages/comporta/src/algorithms/compose.js';
+import type { Plan, StoreReply } from '../../packages/comporta/src/stores/store.js';
+import type { Limit } from 'comporta';
+import type { Redis } from 'ioredis';
+import { type Step, stepClock } from './arbitraries.js';
+import { isAllowed, MemoryBench } from './memory-bench.js';
+
+/** One step on both sides: what was asked of Redis, and what memory answered. */
+interface Expected {
+  readonly what: string;
+  readonly reply: readonly number[] | number;
+}
+
+/** Names a step that compares times to live. */
+const PTTL = 'PTTL';
+
+/** The pipeline takes a moment of real time, in which a key's remaining time shrinks. */
+const isClose = (onRedisMs: number, inMemoryMs: number): boolean => onRedisMs <= inMemoryMs && onRedisMs > inMemoryMs - 250;
+
+export type Mutate = (script: Script) => Script;
+const unchanged: Mutate = (script) => script;
+
+/**
+ * Plays a history on the memory store and, in one pipeline, on a real server; returns the first
+ * difference in a reply, in stored state or in time to live.
+ */
+export async function difference(redis: Redis, limits: readonly Limit[], steps: readonly Step[], mutate: Mutate = unchanged): Promise<string | undefined> {
+  const run = new Run(redis, limits, mutate);
+  const expected = steps.flatMap((step, i) => run.step(step, i));
+  const replies = await run.send();
+  for (const [i, { what, reply }] of expected.entries()) {
+    const got = replies[i];
+    if (what === PTTL) {
+      if (!isClose(got as number, reply as number)) return `a key lives ${got} ms on Redis, ${reply} ms in memory`;
+      continue;
+    }
+    if (JSON.stringify(got) !== JSON.stringify(reply)) return `${what}: memory ${JSON.stringify(reply)}, Redis ${JSON.stringify(got)}`;
+  }
+  return run.stateDifference();
+}
+
+let runs = 0;
+const loadedScripts: WeakMap<Redis, Set<string>> = new WeakMap();
+
+class Run {
+  readonly #redis: Redis;
+  readonly #limits: readonly Limit[];
+  readonly #mutate: Mutate;
+  readonly #bench: MemoryBench;
+  readonly #keys: readonly string[];
+  readonly #charges: { readonly id: string; readonly atUs: number; readonly cost: number }[] = [];
+  readonly #pipeline: ReturnType<Redis['pipeline']>;
+  /** Which of the pipeline's replies take part in the comparison. */
+  readonly #compared: boolean[] = [];
+  readonly #scripts: Map<string, string> = new Map();
+
+  constructor(redis: Redis, limits: readonly Limit[], mutate: Mutate) {
+    this.#redis = redis;
+    this.#limits = limits;
+    this.#mutate = mutate;
+    this.#bench = new MemoryBench(limits);
+    const tag = `{t${process.pid}-${runs++}}`;
+    this.#keys = limits.map((_, i) => `${tag}${i}`);
+    this.#pipeline = redis.pipeline();
+  }
+
+  step(step: Step, i: number): Expected[] {
+    this.#bench.nowUs = stepClock(this.#bench.nowUs, step, this.#limits[0]?.windowMs ?? 1);
+    this.#expire();
+    const what = `step ${i} ${JSON.stringify(step)} at ${this.#bench.nowUs}`;
+    const charge = step.operation === 'refund' ? this.#charges.at(-1 - step.back) : undefined;
+    if (charge !== undefined) return [{ what, reply: this.#refund(charge, step.back) }];
+    if (step.operation === 'peek' || step.cost === 0) return [{ what, reply: this.#decide('peek', step.cost) }];
+    const reply = this.#decide('consume', step.cost);
+    return [{ what, reply }, ...(reply.every((number, j) => j % 4 !== 2 || number === 0) ? this.#timesToLive() : [])];
+  }
+
+  /** After a charge every key was just written, so both sides must give it the same time to live. */
+  #timesToLive(): Expected[] {
+    return this.#keys.map((key, i) => {
+      this.#pipeline.pttl(key);
+      this.#compared.push(true);
+      return { what: PTTL, reply: this.#bench.ttlMs('s', i) ?? Number.NaN };
+    });
+  }
+
+  /** The server's own clock knows nothing of the history's: keys that ended by the latter go by hand. */
+  #expire(): void {
+    this.#limits.forEach((_, i) => {
+      if (this.#bench.state('s', i) === undefined) this.#delete(this.#keys[i] as string);
+    });
+    for (const { id } of this.#charges) if (!this.#bench.wasRefunded(id)) this.#delete(this.#marker(id));
+  }
+
+  #delete(key: string): void {
+    this.#pipeline.del(key);
+    this.#compared.push(false);
+  }
+
+  #marker(id: string): string {
+    return `${this.#keys[0]}:refund:${id}`;
+  }
+
+  #decide(operation: 'consume' | 'peek', cost: number): number[] {
+    this.#send(operation, this.#keys, [String(this.#bench.nowUs), String(cost)]);
+    const reply: StoreReply = this.#bench.policy[operation]('s', cost);
+    if (operation === 'consume' && isAllowed(reply)) this.#charges.push({ id: String(this.#charges.length), atUs: reply.atUs, cost });
+    return [reply.atUs, ...reply.numbers];
+  }
+
+  #refund({ id, atUs, cost }: { id: string; atUs: number; cost: number }, part: number): number {
+    const amount = Math.max(1, cost - part);
+    this.#send('refund', [...this.#keys, this.#marker(id)], [String(this.#bench.nowUs), String(amount), String(atUs), '60000']);
+    return this.#bench.policy.refund({ subject: 's', decisionId: id, atUs, amount });
+  }
+
+  #send(operation: Operation, keys: readonly string[], head: readonly string[]): void {
+    const { text, sha } = this.#mutate(compose(operation, this.#limits));
+    this.#scripts.set(sha, text);
+    this.#compared.push(true);
+    this.#pipeline.evalsha(sha, keys.length, ...keys, ...head, ...this.#limits.flatMap((limit) => limit.args.map(String)));
+  }
+
+  async send(): Promise<unknown[]> {
+    const loaded = loadedScripts.get(this.#redis) ?? new Set<string>();
+    loadedScripts.set(this.#redis, loaded);
+    for (const [sha, text] of this.#scripts) {
+      if (!loaded.has(sha)) await this.#redis.script('LOAD', text);
+      loaded.add(sha);
+    }
+    const results = (await this.#pipeline.exec()) ?? [];
+    return results.filter((_, i) => this.#compared[i]).map(([error, reply]) => (error === null ? reply : error.message));
+  }
+
+  /** Compares what is stored, and that each key lives as long as the algorithm says. */
+  async stateDifference(): Promise<string | undefined> {
+    for (const [i, limit] of this.#limits.entries()) {
+      const stored = await readState(this.#redis, this.#keys[i] as string, limit.algorithm.tag);
+      const memory = flatten(this.#bench.state('s', i));
+      if (stored === undefined || memory === undefined) {
+        // A key may be gone on one side only once it is the same as none.
+        if ((stored ?? memory) !== undefined && !this.#isFresh(i)) return `limit ${i}: memory ${memory}, Redis ${stored}`;
+        continue;
+      }
+      if (memory.join() !== stored.join()) return `limit ${i}: memory stores ${memory}, Redis ${stored}`;
+    }
+    return undefined;
+  }
+
+  #isFresh(i: number): boolean {
+    return this.#bench.policy.peek('s', 0).numbers[i * 4 + 2] === 0;
+  }
+}
+
+/** Numbers of a memory state in the order in which Lua packs them. */
+function flatten(state: unknown): number[] | undefined {
+  if (state === undefined) return undefined;
+  const { entries } = state as { entries?: { atUs: number; total: number; cost: number }[] };
+  if (entries !== undefined) return entries.length === 0 ? undefined : entries.flatMap(({ atUs, total, cost }) => [atUs, total, cost]);
+  return Object.values(state as Record<string, number>);
+}
+
+async function readState(redis: Redis, key: string, tag: string): Promise<number[] | undefined> {
+  if (tag === 'sw') {
+    const flat = await redis.zrange(key, 0, -1, 'WITHSCORES');
+    const numbers: number[] = [];
+    for (let i = 0; i < flat.length; i += 2) {
+      const [total, cost = '1'] = (flat[i] as string).split(':');
+      numbers.push(Number(flat[i + 1]), Number(total), Number(cost));
+    }
+    return numbers.length === 0 ? undefined : numbers;
+  }
+  const bytes = await redis.getBuffer(key);
+  return bytes === null ? undefined : Array.from({ length: bytes.length / 8 }, (_, i) => bytes.readDoubleLE(i * 8));
+}

@@ -1,0 +1,34 @@
+import { defineConfig } from 'vitest/config';
+import { sourceAliases } from './scripts/lib/aliases.mjs';
+
+// Whole names only: `comporta` must not catch `comporta/redis` as well.
+const alias = Object.entries(sourceAliases()).map(([name, replacement]) => ({
+  find: new RegExp(`^${name}$`),
+  replacement,
+}));
+
+const real = { testTimeout: 120_000, hookTimeout: 120_000, retry: 0 };
+
+export default defineConfig({
+  resolve: { alias },
+  test: {
+    maxWorkers: 2,
+    projects: [
+      {
+        // No server: pure code, in seconds.
+        extends: true,
+        test: { name: 'fast', include: ['packages/*/src/**/*.test.ts', 'tests/{unit,property}/**/*.test.ts'] },
+      },
+      {
+        // Real servers, two files at a time.
+        extends: true,
+        test: { name: 'real', include: ['tests/{support,twins,conformance,e2e,package}/**/*.test.ts'], ...real },
+      },
+      {
+        // Timing counts and each file starts many servers: one file at a time, with nothing beside it.
+        extends: true,
+        test: { name: 'alone', include: ['tests/{cluster,chaos}/**/*.test.ts'], fileParallelism: false, ...real },
+      },
+    ],
+  },
+});
