@@ -17,7 +17,12 @@ export default defineConfig({
       {
         // No server: pure code, in seconds.
         extends: true,
-        test: { name: 'fast', include: ['packages/*/src/**/*.test.ts', 'tests/{unit,property}/**/*.test.ts'] },
+        test: {
+          name: 'fast',
+          include: ['packages/*/src/**/*.test.ts', 'tests/{unit,property}/**/*.test.ts'],
+          // Far above what any needs, so that a busy machine fails none.
+          testTimeout: 20_000,
+        },
       },
       {
         // Real servers, two files at a time.

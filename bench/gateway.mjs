@@ -48,7 +48,13 @@ const cpuOf = ({ child }) =>
 const configText = (upstreamPort, hasPolicies) =>
   JSON.stringify({
     policies: hasPolicies
-      ? [{ name: 'per-client', key: 'ip', limits: { tokenBucket: { capacity: 100_000_000, refill: 1_000_000, every: '1s' } } }]
+      ? [
+          {
+            name: 'per-client',
+            key: 'ip',
+            limits: { tokenBucket: { capacity: 100_000_000, refill: 1_000_000, every: '1s' } },
+          },
+        ]
       : [],
     gateway: { listen: '127.0.0.1:0', routes: [{ path: '/', upstream: `http://127.0.0.1:${upstreamPort}` }] },
   });

@@ -34,7 +34,8 @@ function splitReturn({ name, parameters, body }, file) {
   const at = body.lastIndexOf('return ');
   const [before, result] = [body.slice(0, at), body.slice(at + 7)];
   if (at < 0 || result.includes('\n')) throw new Error(`${file}: ${name} must end with a return`);
-  if (INLINED.includes(name) && /\breturn\b/.test(before)) throw new Error(`${file}: ${name} must have one return only`);
+  if (INLINED.includes(name) && /\breturn\b/.test(before))
+    throw new Error(`${file}: ${name} must have one return only`);
   return { parameters, body: before, result };
 }
 
@@ -48,7 +49,10 @@ function entry(file) {
   const own = found.filter((fn) => REQUIRED.includes(fn.name));
   // Two algorithms in one script may each have a helper of the same name.
   const rename = (text) =>
-    helpers.reduce((result, helper) => result.replace(new RegExp(`\\b${helper.name}\\(`, 'g'), `${name}_${helper.name}(`), text);
+    helpers.reduce(
+      (result, helper) => result.replace(new RegExp(`\\b${helper.name}\\(`, 'g'), `${name}_${helper.name}(`),
+      text,
+    );
   const functions = Object.fromEntries(
     own.map((fn) => {
       const { parameters, body, result } = splitReturn(fn, file);

@@ -17,7 +17,7 @@ async function everything() {
   if (!(await stage('build', () => run('npm', ['run', '--silent', 'build'])))) return;
   if (!(await stage('servers', () => run(process.execPath, ['scripts/install-servers.mjs'], { live: true })))) return;
   await stage('real servers', () => runVitest('real', { live: true }));
-  await stage('cluster and chaos', () => runVitest('alone', { live: true, args: ['--no-file-parallelism'] }));
+  await stage('cluster and chaos', () => runVitest('alone', { live: true }));
 }
 
 await everything();

@@ -7,7 +7,11 @@ import { findServers } from '../../scripts/lib/find-servers.mjs';
 export async function startRedis() {
   const { redis, valkey } = findServers();
   const port = await freePort();
-  const child = spawn(redis ?? valkey, ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no'], { stdio: 'ignore' });
+  const child = spawn(
+    redis ?? valkey,
+    ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no'],
+    { stdio: 'ignore' },
+  );
   process.once('exit', () => child.kill('SIGKILL'));
   while (!(await accepts(port))) await new Promise((resolve) => setTimeout(resolve, 20));
   return {

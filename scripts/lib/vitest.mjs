@@ -4,12 +4,12 @@ import { join } from 'node:path';
 import { tool } from './run.mjs';
 
 /** Runs one project of vitest.config.ts; resolves to `{ ok, output, passed, failed, note }`. */
-export async function runVitest(project, { live = false, args = [] } = {}) {
+export async function runVitest(project, { live = false } = {}) {
   const folder = mkdtempSync(join(tmpdir(), 'comporta-vitest-'));
   const file = join(folder, 'report.json');
   try {
     const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${file}`];
-    const result = await tool('vitest', ['run', '--project', project, '--passWithNoTests', ...reporters, ...args], {
+    const result = await tool('vitest', ['run', '--project', project, '--passWithNoTests', ...reporters], {
       live,
     });
     return { ...result, ...count(file, result.ok) };

@@ -1,6 +1,6 @@
+import type { Limit } from 'comporta';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { Limit } from 'comporta';
 import { history, kinds, limitOf, type Step, stepClock } from '../support/arbitraries.js';
 import { isAllowed, MemoryBench, numbersOf } from '../support/memory-bench.js';
 
@@ -11,7 +11,10 @@ const scenario = (kind: string, mayStepBack: boolean): fc.Arbitrary<WithHistory>
   limitOf(kind).chain((limit) => fc.tuple(fc.constant(limit), history(limit.limit, mayStepBack, 25)));
 
 /** Plays the consumes of a history, calling `each` after every one. */
-function play([limit, steps]: WithHistory, each: (bench: MemoryBench, step: Step, reply: ReturnType<MemoryBench['policy']['consume']>) => void): void {
+function play(
+  [limit, steps]: WithHistory,
+  each: (bench: MemoryBench, step: Step, reply: ReturnType<MemoryBench['policy']['consume']>) => void,
+): void {
   const bench = new MemoryBench([limit]);
   for (const step of steps) {
     bench.nowUs = stepClock(bench.nowUs, step, limit.windowMs);
@@ -44,7 +47,12 @@ describe.each(kinds)('%s', (kind) => {
             expect(numbersOf(bench.peekAfter(nextAfterMs, 's', 0)).remaining).toBeGreaterThan(remaining);
             expect(numbersOf(bench.peekAfter(nextAfterMs - 1, 's', 0)).remaining).toBe(remaining);
           }
-          expect(numbersOf(bench.peekAfter(resetAfterMs, 's', 0))).toEqual({ remaining: limit, retryAfterMs: 0, resetAfterMs: 0, nextAfterMs: 0 });
+          expect(numbersOf(bench.peekAfter(resetAfterMs, 's', 0))).toEqual({
+            remaining: limit,
+            retryAfterMs: 0,
+            resetAfterMs: 0,
+            nextAfterMs: 0,
+          });
         });
       }),
       RUNS,

@@ -1,6 +1,6 @@
+import { fixedWindow, type Limit, slidingWindow, tokenBucket } from 'comporta';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { fixedWindow, type Limit, slidingWindow, tokenBucket } from 'comporta';
 import { history, limitOf, START_US, type Step } from '../support/arbitraries.js';
 import { isAllowed, MemoryBench } from '../support/memory-bench.js';
 
@@ -52,7 +52,8 @@ const bucketBound = (limit: Limit) => {
   // One more millisecond: the bucket's clock has whole milliseconds, so two stamps hide up to one.
   return (elapsedUs: number) => (full + (Math.floor(elapsedUs / 1000) + 1) * rate) / token;
 };
-const windowBound = (limit: Limit) => (elapsedUs: number) => (elapsedUs < limit.windowMs * 1000 ? limit.limit : Number.POSITIVE_INFINITY);
+const windowBound = (limit: Limit) => (elapsedUs: number) =>
+  elapsedUs < limit.windowMs * 1000 ? limit.limit : Number.POSITIVE_INFINITY;
 
 function holds(kind: string, bound: (limit: Limit) => (elapsedUs: number) => number): void {
   fc.assert(

@@ -1,5 +1,5 @@
+import { type Limit, limitKinds } from 'comporta';
 import fc from 'fast-check';
-import { limitKinds, type Limit } from 'comporta';
 
 /** Values that sit on the edges of a range, small ones, and anything between. */
 function integer(min: number, max: number, small: number): fc.Arbitrary<number> {
@@ -53,7 +53,9 @@ export function history(limit: number, mayStepBack: boolean, length = 12): fc.Ar
     { weight: 2, arbitrary: fc.integer({ min: 0, max: Math.max(1, limit) }) },
     { weight: 1, arbitrary: fc.constantFrom(limit, limit + 1, Number.MAX_SAFE_INTEGER) },
   );
-  const windows = mayStepBack ? fc.constantFrom(0, 0, 0, 0, 1, 1, 2, 5, -1, -3, -1000) : fc.constantFrom(0, 0, 0, 0, 1, 1, 2, 5);
+  const windows = mayStepBack
+    ? fc.constantFrom(0, 0, 0, 0, 1, 1, 2, 5, -1, -3, -1000)
+    : fc.constantFrom(0, 0, 0, 0, 1, 1, 2, 5);
   const extraUs = fc.oneof(
     fc.constant(0),
     fc.integer({ min: 0, max: 3000 }),
@@ -61,7 +63,10 @@ export function history(limit: number, mayStepBack: boolean, length = 12): fc.Ar
     ...(mayStepBack ? [fc.integer({ min: -3000, max: 0 }), fc.constantFrom(-1, 1, -1000, 1000)] : []),
   );
   const operation = fc.constantFrom<Step['operation']>('consume', 'consume', 'consume', 'consume', 'peek', 'refund');
-  return fc.array(fc.record({ operation, windows, extraUs, cost, back: fc.nat(3) }), { minLength: 1, maxLength: length });
+  return fc.array(fc.record({ operation, windows, extraUs, cost, back: fc.nat(3) }), {
+    minLength: 1,
+    maxLength: length,
+  });
 }
 
 /** Where histories begin: a time of 16 digits in µs, as servers have. */

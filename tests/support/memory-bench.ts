@@ -14,7 +14,12 @@ export interface Numbers {
 }
 
 export function numbersOf({ numbers }: Pick<StoreReply, 'numbers'>, i = 0): Numbers {
-  const [remaining, retryAfterMs, resetAfterMs, nextAfterMs] = numbers.slice(i * 4, i * 4 + 4) as [number, number, number, number];
+  const [remaining, retryAfterMs, resetAfterMs, nextAfterMs] = numbers.slice(i * 4, i * 4 + 4) as [
+    number,
+    number,
+    number,
+    number,
+  ];
   return { remaining, retryAfterMs, resetAfterMs, nextAfterMs };
 }
 

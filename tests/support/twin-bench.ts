@@ -1,7 +1,7 @@
-import { compose, type Operation, type Script } from '../../packages/comporta/src/algorithms/compose.js';
-import type { Plan, StoreReply } from '../../packages/comporta/src/stores/store.js';
 import type { Limit } from 'comporta';
 import type { Redis } from 'ioredis';
+import { compose, type Operation, type Script } from '../../packages/comporta/src/algorithms/compose.js';
+import type { Plan, StoreReply } from '../../packages/comporta/src/stores/store.js';
 import { type Step, stepClock } from './arbitraries.js';
 import { isAllowed, MemoryBench } from './memory-bench.js';
 
@@ -15,7 +15,8 @@ interface Expected {
 const PTTL = 'PTTL';
 
 /** The pipeline takes a moment of real time, in which a key's remaining time shrinks. */
-const isClose = (onRedisMs: number, inMemoryMs: number): boolean => onRedisMs <= inMemoryMs && onRedisMs > inMemoryMs - 250;
+const isClose = (onRedisMs: number, inMemoryMs: number): boolean =>
+  onRedisMs <= inMemoryMs && onRedisMs > inMemoryMs - 250;
 
 export type Mutate = (script: Script) => Script;
 const unchanged: Mutate = (script) => script;
@@ -24,7 +25,12 @@ const unchanged: Mutate = (script) => script;
  * Plays a history on the memory store and, in one pipeline, on a real server; returns the first
  * difference in a reply, in stored state or in time to live.
  */
-export async function difference(redis: Redis, limits: readonly Limit[], steps: readonly Step[], mutate: Mutate = unchanged): Promise<string | undefined> {
+export async function difference(
+  redis: Redis,
+  limits: readonly Limit[],
+  steps: readonly Step[],
+  mutate: Mutate = unchanged,
+): Promise<string | undefined> {
   const run = new Run(redis, limits, mutate);
   const expected = steps.flatMap((step, i) => run.step(step, i));
   const replies = await run.send();
@@ -34,7 +40,8 @@ export async function difference(redis: Redis, limits: readonly Limit[], steps: 
       if (!isClose(got as number, reply as number)) return `a key lives ${got} ms on Redis, ${reply} ms in memory`;
       continue;
     }
-    if (JSON.stringify(got) !== JSON.stringify(reply)) return `${what}: memory ${JSON.stringify(reply)}, Redis ${JSON.stringify(got)}`;
+    if (JSON.stringify(got) !== JSON.stringify(reply))
+      return `${what}: memory ${JSON.stringify(reply)}, Redis ${JSON.stringify(got)}`;
   }
   return run.stateDifference();
 }
@@ -104,13 +111,18 @@ class Run {
   #decide(operation: 'consume' | 'peek', cost: number): number[] {
     this.#send(operation, this.#keys, [String(this.#bench.nowUs), String(cost)]);
     const reply: StoreReply = this.#bench.policy[operation]('s', cost);
-    if (operation === 'consume' && isAllowed(reply)) this.#charges.push({ id: String(this.#charges.length), atUs: reply.atUs, cost });
+    if (operation === 'consume' && isAllowed(reply))
+      this.#charges.push({ id: String(this.#charges.length), atUs: reply.atUs, cost });
     return [reply.atUs, ...reply.numbers];
   }
 
   #refund({ id, atUs, cost }: { id: string; atUs: number; cost: number }, part: number): number {
     const amount = Math.max(1, cost - part);
-    this.#send('refund', [...this.#keys, this.#marker(id)], [String(this.#bench.nowUs), String(amount), String(atUs), '60000']);
+    this.#send(
+      'refund',
+      [...this.#keys, this.#marker(id)],
+      [String(this.#bench.nowUs), String(amount), String(atUs), '60000'],
+    );
     return this.#bench.policy.refund({ subject: 's', decisionId: id, atUs, amount });
   }
 
@@ -118,7 +130,13 @@ class Run {
     const { text, sha } = this.#mutate(compose(operation, this.#limits));
     this.#scripts.set(sha, text);
     this.#compared.push(true);
-    this.#pipeline.evalsha(sha, keys.length, ...keys, ...head, ...this.#limits.flatMap((limit) => limit.args.map(String)));
+    this.#pipeline.evalsha(
+      sha,
+      keys.length,
+      ...keys,
+      ...head,
+      ...this.#limits.flatMap((limit) => limit.args.map(String)),
+    );
   }
 
   async send(): Promise<unknown[]> {
@@ -129,7 +147,9 @@ class Run {
       loaded.add(sha);
     }
     const results = (await this.#pipeline.exec()) ?? [];
-    return results.filter((_, i) => this.#compared[i]).map(([error, reply]) => (error === null ? reply : error.message));
+    return results
+      .filter((_, i) => this.#compared[i])
+      .map(([error, reply]) => (error === null ? reply : error.message));
   }
 
   /** Compares what is stored, and that each key lives as long as the algorithm says. */
@@ -139,7 +159,8 @@ class Run {
       const memory = flatten(this.#bench.state('s', i));
       if (stored === undefined || memory === undefined) {
         // A key may be gone on one side only once it is the same as none.
-        if ((stored ?? memory) !== undefined && !this.#isFresh(i)) return `limit ${i}: memory ${memory}, Redis ${stored}`;
+        if ((stored ?? memory) !== undefined && !this.#isFresh(i))
+          return `limit ${i}: memory ${memory}, Redis ${stored}`;
         continue;
       }
       if (memory.join() !== stored.join()) return `limit ${i}: memory stores ${memory}, Redis ${stored}`;
@@ -156,7 +177,8 @@ class Run {
 function flatten(state: unknown): number[] | undefined {
   if (state === undefined) return undefined;
   const { entries } = state as { entries?: { atUs: number; total: number; cost: number }[] };
-  if (entries !== undefined) return entries.length === 0 ? undefined : entries.flatMap(({ atUs, total, cost }) => [atUs, total, cost]);
+  if (entries !== undefined)
+    return entries.length === 0 ? undefined : entries.flatMap(({ atUs, total, cost }) => [atUs, total, cost]);
   return Object.values(state as Record<string, number>);
 }
 

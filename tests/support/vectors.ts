@@ -17,6 +17,15 @@ export interface Vector {
 export const vectors: readonly Vector[] = kinds.flatMap((kind) => {
   const file = kind.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
   const path = new URL(`../../packages/comporta/src/algorithms/${file}.vectors.json`, import.meta.url);
-  const examples = JSON.parse(readFileSync(path, 'utf8')) as { about: string; settings: Record<string, unknown>; startMs: number; rows: Row[] }[];
-  return examples.map(({ settings, ...rest }) => ({ kind, limit: (limitKinds[kind] as (typeof limitKinds)[string]).build(settings), ...rest }));
+  const examples = JSON.parse(readFileSync(path, 'utf8')) as {
+    about: string;
+    settings: Record<string, unknown>;
+    startMs: number;
+    rows: Row[];
+  }[];
+  return examples.map(({ settings, ...rest }) => ({
+    kind,
+    limit: (limitKinds[kind] as (typeof limitKinds)[string]).build(settings),
+    ...rest,
+  }));
 });

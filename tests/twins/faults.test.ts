@@ -1,7 +1,7 @@
+import type { Limit } from 'comporta';
 import fc from 'fast-check';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Limit } from 'comporta';
 import { compose } from '../../packages/comporta/src/algorithms/compose.js';
 import { sha1Hex } from '../../packages/comporta/src/core/hash.js';
 import { history, limitOf } from '../support/arbitraries.js';
@@ -12,19 +12,49 @@ import { vectors } from '../support/vectors.js';
 /** One-line faults of kinds that others have shipped. Each must be noticed, or the twins prove nothing. */
 const FAULTS: readonly (readonly [kind: string, about: string, find: string, replace: string])[] = [
   ['tokenBucket', 'a full burst counts as too large', 'needed > full', 'needed >= full'],
-  ['tokenBucket', 'no cap: a long pause overfills', 'if elapsed >= used / rate then used = 0 else', 'if false then used = 0 else'],
-  ['tokenBucket', 'waits rounded down', 'math.ceil((needed - full + used) / rate)', 'math.floor((needed - full + used) / rate)'],
+  [
+    'tokenBucket',
+    'no cap: a long pause overfills',
+    'if elapsed >= used / rate then used = 0 else',
+    'if false then used = 0 else',
+  ],
+  [
+    'tokenBucket',
+    'waits rounded down',
+    'math.ceil((needed - full + used) / rate)',
+    'math.floor((needed - full + used) / rate)',
+  ],
   ['tokenBucket', 'a clock step back refills', 'if not stepped then', 'if true then'],
   ['tokenBucket', 'a refused call pays', 'if not admitted then cost = 0 end', ''],
   ['tokenBucket', 'cost counted as one', 'used = used + cost * token', 'used = used + token'],
-  ['tokenBucket', 'stored fields swapped', "struct.pack('ddd', used, now, token)", "struct.pack('ddd', now, used, token)"],
+  [
+    'tokenBucket',
+    'stored fields swapped',
+    "struct.pack('ddd', used, now, token)",
+    "struct.pack('ddd', now, used, token)",
+  ],
   ['tokenBucket', 'wrong argument', 'tonumber(ARGV[4])', 'tonumber(ARGV[5])'],
   ['tokenBucket', 'no expiry', ", 'PX', math.ceil(used / rate) + TTL_MARGIN_MS", ''],
-  ['tokenBucket', 'expiry in the wrong unit', 'math.ceil(used / rate) + TTL_MARGIN_MS', '(math.ceil(used / rate) + TTL_MARGIN_MS) * 1000'],
-  ['slidingWindow', 'window edge off by one', "string.format('(%.0f', clock - window)", "string.format('%.0f', clock - window)"],
+  [
+    'tokenBucket',
+    'expiry in the wrong unit',
+    'math.ceil(used / rate) + TTL_MARGIN_MS',
+    '(math.ceil(used / rate) + TTL_MARGIN_MS) * 1000',
+  ],
+  [
+    'slidingWindow',
+    'window edge off by one',
+    "string.format('(%.0f', clock - window)",
+    "string.format('%.0f', clock - window)",
+  ],
   ['slidingWindow', 'members of one instant collide', 'toMember(total + cost, cost)', 'toMember(1, cost)'],
   ['slidingWindow', 'index off by one', "redis.call('ZCARD', key) - 1", "redis.call('ZCARD', key) - 2"],
-  ['slidingWindow', 'time written through text', "redis.call('ZADD', key, now,", "redis.call('ZADD', key, tostring(now),"],
+  [
+    'slidingWindow',
+    'time written through text',
+    "redis.call('ZADD', key, now,",
+    "redis.call('ZADD', key, tostring(now),",
+  ],
   ['slidingWindow', 'a clock step back frees the window', 'clock = math.max(now, lastAt)', 'clock = now'],
   ['slidingWindow', 'unequal widths lose the order', "'%015.0f'", "'%.0f'"],
   ['fixedWindow', 'window edge off by one', 'now - storedStart < window', 'now - storedStart <= window'],
@@ -44,19 +74,26 @@ afterAll(async () => {
   await server.stop();
 });
 
-const planted = (find: string, replace: string): Mutate => (script) => {
-  const text = script.text.split(find).join(replace);
-  return { text, sha: sha1Hex(text) };
-};
+const planted =
+  (find: string, replace: string): Mutate =>
+  (script) => {
+    const text = script.text.split(find).join(replace);
+    return { text, sha: sha1Hex(text) };
+  };
 
 /** True when the examples or up to 2000 random histories show a difference. */
 async function isNoticed(kind: string, mutate: Mutate): Promise<boolean> {
   for (const { limit, rows } of vectors.filter((vector) => vector.kind === kind)) {
-    const steps = rows.map(([dtMs, cost]) => ({ operation: 'consume', windows: 0, extraUs: dtMs * 1000, cost, back: 0 }) as const);
+    const steps = rows.map(
+      ([dtMs, cost]) => ({ operation: 'consume', windows: 0, extraUs: dtMs * 1000, cost, back: 0 }) as const,
+    );
     if ((await difference(redis, [limit], steps, mutate)) !== undefined) return true;
   }
   const scenario = limitOf(kind).chain((limit) => fc.tuple(fc.constant(limit), history(limit.limit, true, 25)));
-  const property = fc.asyncProperty(scenario, async ([limit, steps]) => (await difference(redis, [limit], steps, mutate)) === undefined);
+  const property = fc.asyncProperty(
+    scenario,
+    async ([limit, steps]) => (await difference(redis, [limit], steps, mutate)) === undefined,
+  );
   const result = await fc.check(property, { numRuns: 2000, endOnFailure: true });
   return result.failed;
 }

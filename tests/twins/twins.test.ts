@@ -1,5 +1,5 @@
-import fc from 'fast-check';
 import type { Limit } from 'comporta';
+import fc from 'fast-check';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { anyLimit, history, kinds, limitOf, type Step } from '../support/arbitraries.js';

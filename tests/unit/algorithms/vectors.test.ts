@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { MemoryBench, numbersOf } from '../../support/memory-bench.js';
 import { kinds } from '../../support/arbitraries.js';
+import { MemoryBench, numbersOf } from '../../support/memory-bench.js';
 import { vectors } from '../../support/vectors.js';
 
 test.each(kinds)('%s has examples', (kind) => {

@@ -32,7 +32,8 @@ test('a changed Lua file makes the check of generated files fail', () => {
     for (const path of ['scripts', FOLDER]) cpSync(join(root, path), join(copy, path), { recursive: true });
     expect(check).not.toThrow();
     const lua = `${FOLDER}/${namesOf('.lua')[0]}.lua`;
-    writeFileSync(join(copy, lua), `${read(lua)}\nlocal changed = 1\n`);
+    const changed = read(lua).replace(/^local function evaluate\(.*\)$/m, '$&\n  local changed = 1');
+    writeFileSync(join(copy, lua), changed);
     expect(check).toThrow('stale');
   } finally {
     rmSync(copy, { recursive: true });

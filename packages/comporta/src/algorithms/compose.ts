@@ -42,16 +42,20 @@ export function compose(operation: Operation, limits: readonly Limit[]): Script 
 }
 
 const TEXTS: Readonly<Record<Operation, (limits: readonly Limit[]) => string>> = {
-  consume: (limits) => `#!lua\n${HEAD}${helpers(limits)}${evaluateAll(limits)}${commitAll(limits)}${describeAll(limits)}`,
+  consume: (limits) =>
+    `#!lua\n${HEAD}${helpers(limits)}${evaluateAll(limits)}${commitAll(limits)}${describeAll(limits)}`,
   peek: (limits) => `#!lua flags=no-writes\n${HEAD}${helpers(limits)}${evaluateAll(limits)}${describeAll(limits)}`,
   refund: (limits) => `#!lua\n${HEAD}${modules(limits)}${refundAll(limits)}`,
   // Freeing memory must work on a full server too.
-  reset: () => `#!lua flags=allow-oom\nlocal removed = 0\nfor i = 1, #KEYS do removed = removed + redis.call('DEL', KEYS[i]) end\nreturn removed\n`,
+  reset: () =>
+    `#!lua flags=allow-oom\nlocal removed = 0\nfor i = 1, #KEYS do removed = removed + redis.call('DEL', KEYS[i]) end\nreturn removed\n`,
 };
 
 /** Helper functions of each algorithm, under names that cannot meet those of another. */
 function helpers(limits: readonly Limit[]): string {
-  return namesOf(limits).map((name) => twin(name).helpers).join('');
+  return namesOf(limits)
+    .map((name) => twin(name).helpers)
+    .join('');
 }
 
 function evaluateAll(limits: readonly Limit[]): string {
@@ -97,7 +101,8 @@ function modules(limits: readonly Limit[]): string {
   const text = (name: string) => {
     const { helpers: own, functions } = twin(name);
     const texts = Object.entries(functions).map(
-      ([called, { parameters, body, result }]) => `local function ${called}(${parameters.join(', ')})\n${body}return ${result}\nend\n`,
+      ([called, { parameters, body, result }]) =>
+        `local function ${called}(${parameters.join(', ')})\n${body}return ${result}\nend\n`,
     );
     return `local ${name} = {}\ndo\n${own}${texts.join('')}${name}.refund = refund\nend\n`;
   };

@@ -16,7 +16,10 @@ export function buildLimit(algorithm: Algorithm, settings: Settings, id?: string
       throw new ComportaError('ERR_LIMIT', `${algorithm.name}: unknown setting ${show(name)}; it takes ${known}`, name);
     }
   }
-  const values = Object.entries(algorithm.params).map(([name, param]) => [name, read(algorithm, name, param, settings[name])]);
+  const values = Object.entries(algorithm.params).map(([name, param]) => [
+    name,
+    read(algorithm, name, param, settings[name]),
+  ]);
   if (id !== undefined) checkName(id, `${algorithm.name}: id`);
   const written = Object.entries(settings).filter(([name, value]) => name !== 'id' && value !== undefined);
   return {
@@ -41,7 +44,11 @@ function read(algorithm: Algorithm, name: string, param: Param, given: unknown):
   const { min = 0, max = Number.MAX_SAFE_INTEGER } = param;
   if (typeof number !== 'number' || !Number.isSafeInteger(number) || number < min || number > max) {
     const unit = param.kind === 'duration' ? ' ms' : '';
-    throw new ComportaError('ERR_LIMIT', `${field}: expected a whole number from ${min} to ${max}${unit}, got ${show(value)}`, name);
+    throw new ComportaError(
+      'ERR_LIMIT',
+      `${field}: expected a whole number from ${min} to ${max}${unit}, got ${show(value)}`,
+      name,
+    );
   }
   return number;
 }
@@ -49,7 +56,11 @@ function read(algorithm: Algorithm, name: string, param: Param, given: unknown):
 /** Throws `ERR_POLICY` unless a name can stand in keys and header fields as it is. */
 export function checkName(name: unknown, field: string): asserts name is string {
   if (typeof name !== 'string' || !/^[A-Za-z0-9_.-]{1,64}$/.test(name)) {
-    throw new ComportaError('ERR_POLICY', `${field}: expected 1 to 64 characters of A-Z a-z 0-9 _ . -, got ${show(name)}`, field);
+    throw new ComportaError(
+      'ERR_POLICY',
+      `${field}: expected 1 to 64 characters of A-Z a-z 0-9 _ . -, got ${show(name)}`,
+      field,
+    );
   }
 }
 
@@ -60,7 +71,8 @@ export function withIds(limits: readonly Limit[], field = 'limits'): (Limit & { 
     const base = limit.id ?? limit.algorithm.name;
     let id = base;
     for (let n = 2; taken.has(id); n++) {
-      if (limit.id !== undefined) throw new ComportaError('ERR_LIMIT', `${field}[${i}]: id ${show(id)} is used twice`, `${field}[${i}].id`);
+      if (limit.id !== undefined)
+        throw new ComportaError('ERR_LIMIT', `${field}[${i}]: id ${show(id)} is used twice`, `${field}[${i}].id`);
       id = `${base}-${n}`;
     }
     taken.add(id);
@@ -125,6 +137,9 @@ export interface LimitKind {
 export const limitKinds: Readonly<Record<string, LimitKind>> = Object.fromEntries(
   Object.entries(algorithms).map(([name, algorithm]) => [
     name,
-    { params: algorithm.params, build: (settings, id) => buildLimit(algorithm, settings as Settings, id) } satisfies LimitKind,
+    {
+      params: algorithm.params,
+      build: (settings, id) => buildLimit(algorithm, settings as Settings, id),
+    } satisfies LimitKind,
   ]),
 );

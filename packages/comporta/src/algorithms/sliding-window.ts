@@ -17,7 +17,12 @@ interface State {
 const TOTAL_MAX = 999_999_999_999_999;
 
 const params: Readonly<Record<string, Param>> = {
-  limit: { kind: 'integer', min: 0, max: LOG_ENTRIES_MAX, doc: 'most cost admitted in any window; memory grows up to one entry per admitted request' },
+  limit: {
+    kind: 'integer',
+    min: 0,
+    max: LOG_ENTRIES_MAX,
+    doc: 'most cost admitted in any window; memory grows up to one entry per admitted request',
+  },
   window: { kind: 'duration', min: 1, max: DURATION_MAX_MS, doc: 'length of the window' },
 };
 

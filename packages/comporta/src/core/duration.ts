@@ -28,7 +28,8 @@ export function durationMs(value: unknown, field: string): number {
 function parse(value: unknown): number | undefined {
   if (typeof value !== 'string' || !/^(\d{1,15}(ms|s|m|h|d|w))+$/.test(value)) return undefined;
   let ms = 0;
-  for (const [, count, unit] of value.matchAll(/(\d+)(ms|s|m|h|d|w)/g)) ms += Number(count) * (UNIT_MS[unit as string] as number);
+  for (const [, count, unit] of value.matchAll(/(\d+)(ms|s|m|h|d|w)/g))
+    ms += Number(count) * (UNIT_MS[unit as string] as number);
   return ms;
 }
 

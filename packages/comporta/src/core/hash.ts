@@ -49,7 +49,11 @@ export function digestHex(text: string, secret?: string): string {
 function hmac(secret: Uint8Array, message: Uint8Array): Uint8Array {
   const key = new Uint8Array(64);
   key.set(secret.length > 64 ? sha256(secret) : secret);
-  const pad = (mask: number, body: Uint8Array) => concat(key.map((byte) => byte ^ mask), body);
+  const pad = (mask: number, body: Uint8Array) =>
+    concat(
+      key.map((byte) => byte ^ mask),
+      body,
+    );
   return sha256(pad(0x5c, sha256(pad(0x36, message))));
 }
 

@@ -38,7 +38,11 @@ function planOf(options: LimiterOptions): Plan {
   const limits = Array.isArray(options.limits) ? (options.limits as readonly Limit[]) : [options.limits as Limit];
   const isLimit = (limit: Limit | undefined) => typeof limit?.algorithm?.evaluate === 'function';
   if (limits.length < 1 || limits.length > LIMITS_MAX || !limits.every(isLimit)) {
-    throw new ComportaError('ERR_LIMIT', `limits: expected 1 to ${LIMITS_MAX} limits made by tokenBucket(), slidingWindow() and the like`, 'limits');
+    throw new ComportaError(
+      'ERR_LIMIT',
+      `limits: expected 1 to ${LIMITS_MAX} limits made by tokenBucket(), slidingWindow() and the like`,
+      'limits',
+    );
   }
   return { policy: options.policy, limits: withIds(limits) };
 }
@@ -49,10 +53,18 @@ function checkOptions(options: LimiterOptions): { readonly timeoutMs: number; re
   }
   const { timeoutMs = 50, onStoreFailure: mode = 'local', store } = options;
   if (!Number.isSafeInteger(timeoutMs) || timeoutMs < 1 || timeoutMs > TIMEOUT_MAX_MS) {
-    throw new ComportaError('ERR_OPTION', `timeoutMs: expected whole milliseconds from 1 to ${TIMEOUT_MAX_MS}, got ${show(timeoutMs)}`, 'timeoutMs');
+    throw new ComportaError(
+      'ERR_OPTION',
+      `timeoutMs: expected whole milliseconds from 1 to ${TIMEOUT_MAX_MS}, got ${show(timeoutMs)}`,
+      'timeoutMs',
+    );
   }
   if (!MODES.includes(mode)) {
-    throw new ComportaError('ERR_OPTION', `onStoreFailure: expected ${MODES.join(', ')}, got ${show(mode)}`, 'onStoreFailure');
+    throw new ComportaError(
+      'ERR_OPTION',
+      `onStoreFailure: expected ${MODES.join(', ')}, got ${show(mode)}`,
+      'onStoreFailure',
+    );
   }
   if (store !== undefined && typeof store?.bind !== 'function') {
     throw new ComportaError('ERR_OPTION', `store: expected memoryStore() or redisStore(), got ${show(store)}`, 'store');

@@ -1,6 +1,6 @@
+import type { Limit } from '../algorithms/algorithm.js';
 import type { Decision, FailureMode } from '../core/decision.js';
 import type { LimiterEvents, Listener } from '../core/events.js';
-import type { Limit } from '../algorithms/algorithm.js';
 import type { MaybePromise, Store } from '../stores/store.js';
 
 /** Settings of {@link createLimiter}. */

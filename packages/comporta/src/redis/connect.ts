@@ -94,7 +94,11 @@ async function open(address: Address, onError: (message: string) => void): Promi
   const { username, password, isTls } = address;
   const credentials = { ...(username && { username }), ...(password && { password }) };
   if (address.isCluster) {
-    const defaults = { ...nodeRedisPreset, ...credentials, socket: { ...nodeRedisPreset.socket, ...(isTls && { tls: true }) } };
+    const defaults = {
+      ...nodeRedisPreset,
+      ...credentials,
+      socket: { ...nodeRedisPreset.socket, ...(isTls && { tls: true }) },
+    };
     const rootNodes = address.urls.map((url) => ({ url }));
     const cluster = redis.createCluster({ ...nodeRedisClusterPreset, rootNodes, defaults });
     const client = fromNodeRedisCluster(cluster);
@@ -114,6 +118,10 @@ async function loadNodeRedis(): Promise<NodeRedisModule> {
     const name = 'redis';
     return (await import(name)) as NodeRedisModule;
   } catch {
-    throw new ComportaError('ERR_CLIENT', 'a store URL needs the package "redis": run `npm install redis`, or pass a client of yours', 'store');
+    throw new ComportaError(
+      'ERR_CLIENT',
+      'a store URL needs the package "redis": run `npm install redis`, or pass a client of yours',
+      'store',
+    );
   }
 }

@@ -17,7 +17,8 @@ export function redirectOf(message: string): Redirect | undefined {
 const lastWord = (message: string): string => message.slice(message.lastIndexOf(' ') + 1);
 
 /** Prefixes that only a person can mend: rights, types, slots, syntax. The server itself is well. */
-const MISCONFIGURED = /^(NOAUTH|WRONGPASS|NOPERM|CROSSSLOT|WRONGTYPE|NOPROTO|EXECABORT|ERR(?! max number of clients))\b/;
+const MISCONFIGURED =
+  /^(NOAUTH|WRONGPASS|NOPERM|CROSSSLOT|WRONGTYPE|NOPROTO|EXECABORT|ERR(?! max number of clients))\b/;
 
 /** Any failure of a client as a {@link StoreError}. */
 export function toStoreError(error: unknown): StoreError {

@@ -145,10 +145,14 @@ function warningsFor(given: object): string[] {
   const options = given as { autoResendUnfulfilledCommands?: boolean; enableAutoPipelining?: boolean };
   const warnings: string[] = [];
   if (options.autoResendUnfulfilledCommands !== false) {
-    warnings.push('ioredis: autoResendUnfulfilledCommands is on, so a lost connection can charge a request twice; set it to false');
+    warnings.push(
+      'ioredis: autoResendUnfulfilledCommands is on, so a lost connection can charge a request twice; set it to false',
+    );
   }
   if (options.enableAutoPipelining === true) {
-    warnings.push('ioredis: enableAutoPipelining makes calls wait for one another behind a slow server; set it to false');
+    warnings.push(
+      'ioredis: enableAutoPipelining makes calls wait for one another behind a slow server; set it to false',
+    );
   }
   return warnings;
 }

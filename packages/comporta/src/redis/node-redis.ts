@@ -49,7 +49,13 @@ export const nodeRedisPreset: NodeRedisPreset = {
   commandsQueueMaxLength: 20_000,
   maintNotifications: 'disabled',
   commandOptions: { timeout: 0 },
-  socket: { connectTimeout: 1000, keepAlive: true, keepAliveInitialDelay: 5000, noDelay: true, reconnectStrategy: backOffMs },
+  socket: {
+    connectTimeout: 1000,
+    keepAlive: true,
+    keepAliveInitialDelay: 5000,
+    noDelay: true,
+    reconnectStrategy: backOffMs,
+  },
 };
 
 /** Options of a cluster. */
@@ -127,7 +133,9 @@ function toNode(cluster: NodeRedisClusterLike, shard: ShardLike): RedisNode {
   };
 }
 
-function watchErrors(source: { on(event: string, listener: (error: Error) => void): unknown }): () => string | undefined {
+function watchErrors(source: {
+  on(event: string, listener: (error: Error) => void): unknown;
+}): () => string | undefined {
   let last: string | undefined;
   const note = (error: Error) => {
     last = error?.message ?? String(error);
@@ -140,5 +148,7 @@ function watchErrors(source: { on(event: string, listener: (error: Error) => voi
 function warningsFor(given: object): string[] {
   const options = given as { commandOptions?: { timeout?: number }; maintNotifications?: string };
   if ((options.commandOptions?.timeout ?? 5000) === 0) return [];
-  return ['node-redis: commandOptions.timeout is on, which halves its speed and does not bound a written command; set it to 0'];
+  return [
+    'node-redis: commandOptions.timeout is on, which halves its speed and does not bound a written command; set it to 0',
+  ];
 }

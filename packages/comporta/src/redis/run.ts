@@ -8,8 +8,8 @@ import { type Redirect, redirectOf, toStoreError } from './errors.js';
 export interface ScriptCall {
   readonly script: Script;
   readonly slot: number;
-  readonly keys: readonly string[];
-  readonly args: readonly string[];
+  /** `EVALSHA`, the SHA-1, the number of keys, the keys, the arguments. */
+  readonly command: readonly string[];
   readonly waiter: Waiter | undefined;
 }
 
@@ -33,11 +33,11 @@ export class ScriptRunner {
     this.#clock = clock;
   }
 
-  /** The reply; rejects with a {@link StoreError}. */
-  run(call: ScriptCall): Promise<unknown> {
+  /** What `decode` makes of the reply; rejects with a {@link StoreError}. */
+  run<T>(call: ScriptCall, decode: (reply: unknown) => T): Promise<T> {
     const node = this.#client.nodeOf(call.slot);
     if (node?.isReady() !== true) return Promise.reject(this.#notReady(node));
-    return node.send(command('EVALSHA', call.script.sha, call)).catch((error) => this.#again(error, call, node, 1));
+    return node.send(call.command).then(decode, (error) => this.#again(error, call, node, 1).then(decode));
   }
 
   async #again(error: unknown, call: ScriptCall, from: RedisNode, attempt: number): Promise<unknown> {
@@ -68,10 +68,10 @@ export class ScriptRunner {
     if (redirect.kind === 'noScript') return this.#teach(call, node);
     if (redirect.kind === 'tryAgain') await this.#pause();
     assertWanted(call);
-    if (redirect.kind !== 'ask') return node.send(command('EVALSHA', call.script.sha, call));
+    if (redirect.kind !== 'ask') return node.send(call.command);
     // Both are written in this turn, so nothing comes between them. EVAL, for the target may not know the script.
     node.send(['ASKING']).catch(() => undefined);
-    return node.send(command('EVAL', call.script.text, call));
+    return node.send(withText(call));
   }
 
   /** EVAL runs the call and caches the script where its key lives, which SCRIPT LOAD cannot promise in a cluster. */
@@ -81,10 +81,10 @@ export class ScriptRunner {
     if (other !== undefined) {
       await other;
       assertWanted(call);
-      return node.send(command('EVALSHA', call.script.sha, call));
+      return node.send(call.command);
     }
     assertWanted(call);
-    const sent = node.send(command('EVAL', call.script.text, call));
+    const sent = node.send(withText(call));
     const done = () => void this.#loading.delete(name);
     this.#loading.set(name, sent.then(done, done));
     return sent;
@@ -112,10 +112,9 @@ export class ScriptRunner {
   }
 }
 
-function command(name: 'EVAL' | 'EVALSHA', script: string, call: ScriptCall): string[] {
-  return [name, script, String(call.keys.length), ...call.keys, ...call.args];
-}
+const withText = (call: ScriptCall): string[] => ['EVAL', call.script.text, ...call.command.slice(2)];
 
 function assertWanted(call: ScriptCall): void {
-  if (call.waiter?.isOver === true) throw new StoreError('timeout', 'the time limit ended before the command could be repeated');
+  if (call.waiter?.isOver === true)
+    throw new StoreError('timeout', 'the time limit ended before the command could be repeated');
 }

@@ -1,33 +1,44 @@
 import type { Clock } from '../core/time.js';
 import { StoreError, type Waiter } from '../core/waiting.js';
 
+/** When to stop waiting, and what to make of either outcome. */
+export interface Race<T, R> {
+  readonly waiter: Waiter;
+  readonly timeoutMs: number;
+  readonly signal: AbortSignal | undefined;
+  readonly clock: Clock;
+  onValue(value: T): R;
+  /** Given the failure of the work, or a {@link StoreError} of kind `timeout` or `aborted`. */
+  onError(error: unknown): R;
+}
+
 /**
- * Settles within `timeoutMs`, whatever `work` does: with its result, or with a {@link StoreError}
- * of kind `timeout` or `aborted`. Either way the waiter is over then: a later result of `work` is
- * dropped, a later failure silenced, and the store sends nothing more for it.
+ * Settles within the time limit, whatever `work` does. The waiter is over from then on: a later
+ * result of `work` is dropped, a later failure silenced, and the store sends nothing more for it.
+ * One promise for everything: on the request path each further one would cost a tick.
  */
-export function withDeadline<T>(
-  work: Promise<T>,
-  waiter: Waiter,
-  timeoutMs: number,
-  signal: AbortSignal | undefined,
-  clock: Clock,
-): Promise<T> {
-  return new Promise<T>((resolve, reject) => {
-    const abort = () => finish(() => reject(new StoreError('aborted', 'the caller aborted')));
-    const stopTimer = clock.startTimer(timeoutMs, () =>
-      finish(() => reject(new StoreError('timeout', `no answer within ${timeoutMs} ms`))),
-    );
-    const finish = (settle: () => void) => {
+export function withDeadline<T, R>(work: Promise<T>, race: Race<T, R>): Promise<R> {
+  return new Promise<R>((resolve, reject) => {
+    const { waiter, timeoutMs, signal, clock } = race;
+    const settle = (isValue: boolean, outcome: unknown) => {
+      if (waiter.isOver) return;
       waiter.isOver = true;
       stopTimer();
       signal?.removeEventListener('abort', abort);
-      settle();
+      try {
+        resolve(isValue ? race.onValue(outcome as T) : race.onError(outcome));
+      } catch (error) {
+        reject(error);
+      }
     };
+    const abort = () => settle(false, new StoreError('aborted', 'the caller aborted'));
+    const stopTimer = clock.startTimer(timeoutMs, () =>
+      settle(false, new StoreError('timeout', `no answer within ${timeoutMs} ms`)),
+    );
     signal?.addEventListener('abort', abort, { once: true });
     work.then(
-      (value) => finish(() => resolve(value)),
-      (error) => finish(() => reject(error)),
+      (value) => settle(true, value),
+      (error) => settle(false, error),
     );
   });
 }

@@ -13,15 +13,21 @@ export interface GuardOptions {
   readonly events: Emitter<LimiterEvents>;
 }
 
-/** Limits of one call that are tighter than the policy's. */
-export interface CallLimits {
+/** One question to the store. */
+export interface Question<R> {
+  readonly operation: 'consume' | 'peek';
+  readonly subject: string;
+  readonly cost: number;
+  /** A tighter time limit than the policy's. */
   readonly timeoutMs: number | undefined;
   readonly signal: AbortSignal | undefined;
+  /** Makes the caller's answer of the store's, or of what stands in for it. */
+  word(reply: StoreReply): R;
 }
 
 /**
  * Stands between a limiter and its store: every answer comes within the time limit, and a store that
- * fails is replaced by the failure mode. `local` is asked in mode `local` only.
+ * fails is replaced by the failure mode. `local` decides in mode `local` only.
  */
 export class Guard {
   readonly #store: PolicyStore;
@@ -35,12 +41,29 @@ export class Guard {
     this.#options = options;
   }
 
-  consume(subject: string, cost: number, limits: CallLimits): MaybePromise<StoreReply> {
-    return this.#decide('consume', subject, cost, limits);
-  }
-
-  peek(subject: string, cost: number, limits: CallLimits): MaybePromise<StoreReply> {
-    return this.#decide('peek', subject, cost, limits);
+  decide<R>(question: Question<R>): MaybePromise<R> {
+    const { operation, subject, cost, signal } = question;
+    if (signal?.aborted === true)
+      return this.#standIn(question, new StoreError('aborted', 'the caller had aborted before the call'));
+    const waiter: Waiter = { isOver: false };
+    let answer: MaybePromise<StoreReply>;
+    try {
+      answer = this.#store[operation](subject, cost, waiter);
+    } catch (error) {
+      return this.#standIn(question, error);
+    }
+    if (!(answer instanceof Promise)) return question.word(answer);
+    return withDeadline(answer, {
+      waiter,
+      signal,
+      timeoutMs: Math.min(question.timeoutMs ?? this.#options.timeoutMs, this.#options.timeoutMs),
+      clock: this.#options.clock,
+      onValue: (reply) => {
+        if (this.#failing) this.#recovered();
+        return question.word(reply);
+      },
+      onError: (error) => this.#standIn(question, error),
+    });
   }
 
   /** Refunds where the charge was made; false when the store cannot be reached in time. */
@@ -64,36 +87,23 @@ export class Guard {
     const waiter: Waiter = { isOver: false };
     const work = start(waiter);
     if (!(work instanceof Promise)) return work;
-    return withDeadline(work, waiter, this.#options.timeoutMs, undefined, this.#options.clock);
+    const { timeoutMs, clock } = this.#options;
+    const onError = (error: unknown): never => {
+      throw error;
+    };
+    return withDeadline(work, { waiter, timeoutMs, clock, signal: undefined, onValue: (value) => value, onError });
   }
 
-  #decide(operation: 'consume' | 'peek', subject: string, cost: number, limits: CallLimits): MaybePromise<StoreReply> {
-    const fallBack = (error: unknown) => this.#fallBack(operation, subject, cost, this.#failed(error));
-    if (limits.signal?.aborted === true) return fallBack(new StoreError('aborted', 'the caller had aborted before the call'));
-    const waiter: Waiter = { isOver: false };
-    let answer: MaybePromise<StoreReply>;
-    try {
-      answer = this.#store[operation](subject, cost, waiter);
-    } catch (error) {
-      return fallBack(error);
-    }
-    if (!(answer instanceof Promise)) return answer;
-    const timeoutMs = Math.min(limits.timeoutMs ?? this.#options.timeoutMs, this.#options.timeoutMs);
-    return withDeadline(answer, waiter, timeoutMs, limits.signal, this.#options.clock).then((reply) => this.#succeeded(reply), fallBack);
+  #standIn<R>({ operation, subject, cost, word }: Question<R>, error: unknown): R {
+    const degraded = this.#failed(error);
+    if (degraded.mode !== 'local') return word({ atUs: 0, numbers: [], degraded });
+    // The local store is a memory store: it answers at once.
+    return word({ ...(this.#local[operation](subject, cost) as StoreReply), degraded });
   }
 
-  #fallBack(operation: 'consume' | 'peek', subject: string, cost: number, degraded: Degraded): MaybePromise<StoreReply> {
-    if (degraded.mode !== 'local') return { atUs: 0, numbers: [], degraded };
-    const reply = this.#local[operation](subject, cost) as StoreReply;
-    return { ...reply, degraded };
-  }
-
-  #succeeded(reply: StoreReply): StoreReply {
-    if (this.#failing) {
-      this.#failing = false;
-      this.#options.events.emit('recovered', { policy: this.#options.policy });
-    }
-    return reply;
+  #recovered(): void {
+    this.#failing = false;
+    this.#options.events.emit('recovered', { policy: this.#options.policy });
   }
 
   #failed(error: unknown): Degraded {

@@ -1,5 +1,5 @@
-import { digestHex } from '../core/hash.js';
 import { ComportaError } from '../core/errors.js';
+import { digestHex } from '../core/hash.js';
 import type { Plan } from './store.js';
 
 /** First part of every key; the number is the version of the stored layout. */

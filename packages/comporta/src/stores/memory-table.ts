@@ -68,7 +68,10 @@ export class MemoryTable {
 
   #makeRoom(size: number, nowMs: number): void {
     for (let i = 0; i < SWEEP_STEPS; i++) this.#sweepOne(nowMs);
-    while (this.#slots.size >= this.#maxSubjects || (this.#slots.size > 0 && this.#units + size > this.#maxSubjects * UNITS_PER_SUBJECT)) {
+    while (
+      this.#slots.size >= this.#maxSubjects ||
+      (this.#slots.size > 0 && this.#units + size > this.#maxSubjects * UNITS_PER_SUBJECT)
+    ) {
       this.#evictOne(nowMs);
     }
   }

@@ -14,7 +14,11 @@ export interface MemoryStoreOptions {
 export function memoryStore(options: MemoryStoreOptions = {}): Store {
   const { maxSubjects = 100_000, clock = systemClock } = options;
   if (!Number.isSafeInteger(maxSubjects) || maxSubjects < 1 || maxSubjects > 10_000_000) {
-    throw new ComportaError('ERR_OPTION', `maxSubjects: expected a whole number from 1 to 10000000, got ${show(maxSubjects)}`, 'maxSubjects');
+    throw new ComportaError(
+      'ERR_OPTION',
+      `maxSubjects: expected a whole number from 1 to 10000000, got ${show(maxSubjects)}`,
+      'maxSubjects',
+    );
   }
   const tables = new Map<string, MemoryTable>();
   const tableOf = (name: string): MemoryTable => {

@@ -26,7 +26,12 @@ export interface RedisStoreOptions {
  * stays yours to close. Connects in the background.
  */
 export function redisStore(source: string | SupportedClient, options: RedisStoreOptions = {}): Store {
-  const { clock = systemClock, keyPrefix = KEY_PREFIX, subjectSecret, onWarning = (text) => console.warn(`comporta: ${text}`) } = options;
+  const {
+    clock = systemClock,
+    keyPrefix = KEY_PREFIX,
+    subjectSecret,
+    onWarning = (text) => console.warn(`comporta: ${text}`),
+  } = options;
   if (!/^[A-Za-z0-9_.-]{1,32}$/.test(keyPrefix)) {
     throw new ComportaError('ERR_OPTION', 'keyPrefix: expected 1 to 32 characters of A-Z a-z 0-9 _ . -', 'keyPrefix');
   }
@@ -58,6 +63,7 @@ class RedisPolicy implements PolicyStore {
   readonly #consume: Script;
   readonly #peek: Script;
   readonly #refundTtlMs: string;
+  readonly #decode: (reply: unknown) => StoreReply;
 
   constructor(plan: Plan, runner: ScriptRunner, isCluster: boolean, prefix: string, secret: string | undefined) {
     this.#plan = plan;
@@ -69,6 +75,7 @@ class RedisPolicy implements PolicyStore {
     this.#arguments = plan.limits.flatMap((limit) => limit.args.map(String));
     this.#consume = compose('consume', plan.limits);
     this.#peek = compose('peek', plan.limits);
+    this.#decode = (reply) => decode(reply, plan.limits.length);
     this.#refundTtlMs = String(Math.max(...plan.limits.map((limit) => limit.windowMs)));
   }
 
@@ -80,27 +87,38 @@ class RedisPolicy implements PolicyStore {
     return this.#decide(this.#peek, subject, cost, waiter);
   }
 
-  async refund({ subject, decisionId, atUs, amount }: Charge, waiter?: Waiter): Promise<number> {
+  refund({ subject, decisionId, atUs, amount }: Charge, waiter?: Waiter): Promise<number> {
     const escaped = escapeSubject(subject, this.#secret);
     const keys = [...this.#keysOf(escaped), refundKey(this.#plan, this.#prefix, escaped, decisionId)];
     const args = ['', String(amount), String(atUs), this.#refundTtlMs, ...this.#arguments];
-    return toNumber(await this.#run(compose('refund', this.#plan.limits), escaped, keys, args, waiter));
+    return this.#run(compose('refund', this.#plan.limits), escaped, [...keys, ...args], keys.length, waiter, toNumber);
   }
 
-  async reset(subject: string, waiter?: Waiter): Promise<number> {
+  reset(subject: string, waiter?: Waiter): Promise<number> {
     const escaped = escapeSubject(subject, this.#secret);
-    return toNumber(await this.#run(compose('reset', []), escaped, this.#keysOf(escaped), [], waiter));
+    const keys = this.#keysOf(escaped);
+    return this.#run(compose('reset', []), escaped, keys, keys.length, waiter, toNumber);
   }
 
   #decide(script: Script, subject: string, cost: number, waiter: Waiter | undefined): Promise<StoreReply> {
     const escaped = escapeSubject(subject, this.#secret);
-    const args = ['', String(cost), ...this.#arguments];
-    return this.#run(script, escaped, this.#keysOf(escaped), args, waiter).then((reply) => decode(reply, this.#plan.limits.length));
+    const parts = this.#keysOf(escaped);
+    const keyCount = parts.length;
+    parts.push('', String(cost), ...this.#arguments);
+    return this.#run(script, escaped, parts, keyCount, waiter, this.#decode);
   }
 
-  #run(script: Script, escaped: string, keys: string[], args: string[], waiter: Waiter | undefined): Promise<unknown> {
+  #run<T>(
+    script: Script,
+    escaped: string,
+    parts: readonly string[],
+    keyCount: number,
+    waiter: Waiter | undefined,
+    decode: (reply: unknown) => T,
+  ): Promise<T> {
     const slot = this.#isCluster ? slotOf(escaped) : 0;
-    return this.#runner.run({ script, slot, keys, args, waiter });
+    const command = ['EVALSHA', script.sha, String(keyCount), ...parts];
+    return this.#runner.run({ script, slot, command, waiter }, decode);
   }
 }
 
@@ -118,5 +136,8 @@ function toNumber(value: unknown): number {
 }
 
 function unexpected(reply: unknown): StoreError {
-  return new StoreError('misconfigured', `the client returned ${typeof reply} where a script answers integers; does it transform replies?`);
+  return new StoreError(
+    'misconfigured',
+    `the client returned ${typeof reply} where a script answers integers; does it transform replies?`,
+  );
 }
