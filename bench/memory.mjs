@@ -12,7 +12,10 @@ function bareMap() {
   return (subject) => {
     const now = Date.now();
     let bucket = buckets.get(subject);
-    if (bucket === undefined) buckets.set(subject, (bucket = { tokens: 100, at: now }));
+    if (bucket === undefined) {
+      bucket = { tokens: 100, at: now };
+      buckets.set(subject, bucket);
+    }
     bucket.tokens = Math.min(100, bucket.tokens + (now - bucket.at) * 0.01);
     bucket.at = now;
     if (bucket.tokens < 1) return { allowed: false, retryAfterMs: Math.ceil((1 - bucket.tokens) * 100) };

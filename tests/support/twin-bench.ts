@@ -184,7 +184,7 @@ function flatten(state: unknown): number[] | undefined {
 
 async function readState(redis: Redis, key: string, tag: string): Promise<number[] | undefined> {
   if (tag === 'sw') {
-    const flat = await redis.zrange(key, 0, -1, 'WITHSCORES');
+    const flat = await redis.zrange(key, '0', '-1', 'WITHSCORES');
     const numbers: number[] = [];
     for (let i = 0; i < flat.length; i += 2) {
       const [total, cost = '1'] = (flat[i] as string).split(':');
