@@ -48,9 +48,9 @@ function excess(admitted: readonly Admission[], allowed: (elapsedUs: number) => 
 }
 
 const bucketBound = (limit: Limit) => {
-  const [full, token, rate] = limit.args as [number, number, number];
-  // One more millisecond: the bucket's clock has whole milliseconds, so two stamps hide up to one.
-  return (elapsedUs: number) => (full + (Math.floor(elapsedUs / 1000) + 1) * rate) / token;
+  const [full, token, rate, tick] = limit.args as [number, number, number, number];
+  // One more tick: a bucket's clock has whole ticks, so two stamps hide up to one.
+  return (elapsedUs: number) => (full + (Math.floor(elapsedUs / tick) + 1) * rate) / token;
 };
 const windowBound = (limit: Limit) => (elapsedUs: number) =>
   elapsedUs < limit.windowMs * 1000 ? limit.limit : Number.POSITIVE_INFINITY;

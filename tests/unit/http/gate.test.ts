@@ -86,6 +86,38 @@ test('of two exhausted limits the one with the longer wait is named, and waiting
   expect(check().allowed).toBe(true);
 });
 
+test('of two policies that refuse, the one with the longer wait is explained, whatever their order', () => {
+  const quick: Policy = { name: 'quick', limits: slidingWindow({ limit: 1, window: '2s' }) };
+  const slow: Policy = { name: 'slow', limits: slidingWindow({ limit: 1, window: '1m' }) };
+  for (const policies of [
+    [quick, slow],
+    [slow, quick],
+  ]) {
+    const { check } = setUp(policies);
+    check();
+    const verdict = check();
+    expect(field(verdict, 'retry-after')).toBe('60');
+    expect(problem(verdict)).toMatchObject({
+      detail: 'slow allows 1 request in any 1m. Try again in 60 seconds.',
+      'violated-policies': policies.map(({ name }) => name),
+    });
+  }
+});
+
+test('a long wait is told in words of two units, rounded up', () => {
+  const waits = [
+    ['2m', '120 seconds'],
+    ['121s', '2 minutes 1 second'],
+    ['7199s', '2 hours'],
+    ['90061s', '1 day 2 hours'],
+  ];
+  for (const [window = '', words] of waits) {
+    const { check } = setUp([{ name: 'p', limits: slidingWindow({ limit: 1, window }) }]);
+    check();
+    expect(problem(check()).detail).toMatch(new RegExp(`Try again in ${words}\\.$`));
+  }
+});
+
 test('the numbers of a bucket are those of the worked example', () => {
   const { clock, check } = setUp([{ name: 'burst', limits: tokenBucket({ capacity: 20, refill: 2, every: '1s' }) }]);
   check({}, 17);
@@ -321,6 +353,18 @@ test('a request that cannot be read at all is still answered', () => {
   });
   expect(gate.check(broken)).toMatchObject({ allowed: true });
   expect(errors[0]?.message).toContain('gone');
+});
+
+test('a store that answers nonsense does not break the request', async () => {
+  const bind = () => ({
+    ...lateStore(new ManualClock()).bind({ policy: 'p', limits: [] }),
+    consume: async () => undefined as never,
+  });
+  const errors: ComportaError[] = [];
+  const store = { ...lateStore(new ManualClock()), bind };
+  const gate = createGate({ policies: [{ name: 'p', limits }], store, onError: (error) => errors.push(error) });
+  expect(await gate.check(view())).toMatchObject({ allowed: true });
+  expect(errors).toHaveLength(1);
 });
 
 test('limiters are found by the name of their policy', async () => {

@@ -94,6 +94,7 @@ test.each([
   ['for="\\1\\92.0.2.43"', '192.0.2.43'],
   ['for="unterminated, for=192.0.2.43', '192.0.2.43'],
   ['by="a,b;for=1.1.1.1";for=192.0.2.43', '192.0.2.43'],
+  ['for=192.0.2.43;by="a,\\"b"', '192.0.2.43'],
   ['for=unknown', undefined],
   ['for=_SEVKISEK', undefined],
   ['for=9.9.9.9, proto=https', undefined],
@@ -159,6 +160,12 @@ test.each([
   );
 });
 
+test('whoever trusts everybody is told how to say so', () => {
+  for (const trustedProxies of [true, ['0.0.0.0/0'], ['::/0']] as unknown as string[][]) {
+    expect(() => createClientName({ trustedProxies })).toThrow('unsafe:all');
+  }
+});
+
 test('a prefix or header that cannot be meant is refused at start', () => {
   for (const ipv6Prefix of [0, 31, 129, 64.5, '64' as unknown as number]) {
     expect(() => createClientName({ ipv6Prefix })).toThrow(expect.objectContaining({ field: 'ipv6Prefix' }));
@@ -180,7 +187,7 @@ test('one undeclared proxy in front of nearly all traffic is noticed once, ordin
   };
   count(95, true);
   expect(suspects).toEqual(['10.0.0.5']);
-  count(80, true);
+  count(85, true);
   count(100, false);
   expect(suspects).toHaveLength(1);
 });

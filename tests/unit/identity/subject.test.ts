@@ -43,6 +43,7 @@ test('a user who is called like an address is not that address', () => {
 test('parts that could be joined alike stay apart', () => {
   const both = (a: string, b: string) => subjectOf(['header:a', 'header:b'], view({ headers: { a, b } }));
   expect(both('a:b', 'c')).not.toBe(both('a', 'b:c'));
+  expect(both(',', 'c')).not.toBe(both('%2C', 'c'));
   expect(both('21', '1')).not.toBe(both('2', '11'));
   expect(both('x,header.b=y', 'z')).not.toBe(both('x', 'y,header.b=z'));
 });

@@ -36,25 +36,23 @@ export interface FastifyServer {
 }
 
 /** Fastify plugin that refuses requests over their limits: `app.register(rateLimit, { limits: tokenBucket(...) })`. */
-export function rateLimit<Request extends FastifyRequest = FastifyRequest>(
+export async function rateLimit<Request extends FastifyRequest = FastifyRequest>(
   server: FastifyServer,
   options: RateLimitOptions<Request>,
-  done: (error?: Error) => void,
-): void {
+): Promise<void> {
   const { gate, check } = mount(options);
   server.addHook('onClose', () => gate.close());
   server.addHook('onRequest', (request, reply, next) => {
-    const route = (request.routeOptions.config as { readonly rateLimit?: RouteRateLimit } | undefined)?.rateLimit;
-    if (route === false) return next();
-    const view = new NodeView(request.raw, request as Request, request.raw.url, request.routeOptions.url);
-    const verdict = check(request, view, route?.cost);
+    const { url, config } = request.routeOptions;
+    const own = (config as { readonly rateLimit?: RouteRateLimit } | undefined)?.rateLimit;
+    if (own === false) return next();
+    const verdict = check(request, new NodeView(request.raw, request as Request, request.raw.url, url), own?.cost);
     const goOn = (settled: Verdict) => {
       if (respond(settled, responderOf(reply))) next();
     };
     if (verdict instanceof Promise) void verdict.then(goOn);
     else goOn(verdict);
   });
-  done();
 }
 
 // Hooks are for the whole application, not only for the plugin's own scope.

@@ -8,12 +8,23 @@ export type FetchHandler<Rest extends readonly unknown[]> = (
   ...rest: Rest
 ) => Response | Promise<Response>;
 
+/** Address of the socket's peer, read from what the runtime passes to a handler. */
+export type ClientAddress<Rest extends readonly unknown[]> = (request: Request, ...rest: Rest) => string | undefined;
+
 export type FetchOptions<Rest extends readonly unknown[]> = RateLimitOptions<Request> & {
-  /** Address of the socket's peer. Bun's, Deno's and srvx's own ways are known; on other runtimes say how. */
-  readonly clientAddress?: (request: Request, ...rest: Rest) => string | undefined;
+  /** Bun's, Deno's and srvx's own ways are known; on other runtimes say how. */
+  readonly clientAddress?: ClientAddress<Rest>;
 };
 
 /** Wraps a handler so that requests over their limits never reach it. Throws when an option is wrong. */
+export function withRateLimit<Rest extends readonly unknown[]>(
+  handler: FetchHandler<NoInfer<Rest>>,
+  options: FetchOptions<Rest> & { readonly clientAddress: ClientAddress<Rest> },
+): (request: Request, ...rest: Rest) => Promise<Response>;
+export function withRateLimit<Rest extends readonly unknown[]>(
+  handler: FetchHandler<Rest>,
+  options: FetchOptions<Rest>,
+): (request: Request, ...rest: Rest) => Promise<Response>;
 export function withRateLimit<Rest extends readonly unknown[]>(
   handler: FetchHandler<Rest>,
   options: FetchOptions<Rest>,

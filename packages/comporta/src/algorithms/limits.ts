@@ -11,7 +11,7 @@ export function buildLimit(algorithm: Algorithm, settings: Settings, id?: string
     throw new ComportaError('ERR_LIMIT', `${algorithm.name}: expected settings, got ${show(settings)}`, algorithm.name);
   }
   for (const name of Object.keys(settings)) {
-    if (name !== 'id' && !(name in algorithm.params)) {
+    if (name !== 'id' && !Object.hasOwn(algorithm.params, name)) {
       const known = Object.keys(algorithm.params).join(', ');
       throw new ComportaError('ERR_LIMIT', `${algorithm.name}: unknown setting ${show(name)}; it takes ${known}`, name);
     }

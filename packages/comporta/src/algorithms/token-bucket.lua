@@ -1,19 +1,23 @@
--- Whole drops stand for fractions of tokens; see token-bucket.ts. Value: used, time (ms), drops per token.
+-- Whole drops stand for fractions of tokens; see token-bucket.ts. Value: used, time (us), drops per token.
 
-local function evaluate(key, now, cost, full, token, rate)
-  local used, stepped, retry = 0, false, 0
+local function toMs(drops, rate, tick)
+  return math.ceil(math.ceil(drops / rate) * tick / 1000)
+end
+
+local function evaluate(key, now, cost, full, token, rate, tick)
+  local at, used, stepped, retry = now - now % tick, 0, false, 0
   local value = redis.call('GET', key)
   if value then
-    local at, scale
-    used, at, scale = struct.unpack('ddd', value)
+    local storedAt, scale
+    used, storedAt, scale = struct.unpack('ddd', value)
     if scale ~= token then
       local whole = math.floor(used / scale)
       used = whole * token + math.ceil((used - whole * scale) * token / scale)
     end
     used = math.min(full, used)
-    stepped = now < at
+    stepped = at < storedAt
     if not stepped then
-      local elapsed = now - at
+      local elapsed = math.floor((at - storedAt) / tick)
       if elapsed >= used / rate then used = 0 else used = used - elapsed * rate end
     end
   end
@@ -21,26 +25,26 @@ local function evaluate(key, now, cost, full, token, rate)
   if needed > full then
     retry = -1
   elseif needed > full - used then
-    retry = math.ceil((needed - full + used) / rate)
+    retry = toMs(needed - full + used, rate, tick)
   end
-  return retry, stepped, used
+  return retry, stepped, at, used
 end
 
-local function commit(key, now, cost, full, token, rate, used)
+local function commit(key, now, cost, full, token, rate, tick, at, used)
   used = used + cost * token
-  redis.call('SET', key, struct.pack('ddd', used, now, token), 'PX', math.ceil(used / rate) + TTL_MARGIN_MS)
-  return used
+  redis.call('SET', key, struct.pack('ddd', used, at, token), 'PX', toMs(used, rate, tick) + TTL_MARGIN_MS)
+  return at, used
 end
 
-local function describe(key, now, full, token, rate, used)
+local function describe(key, now, full, token, rate, tick, at, used)
   local level = full - used
-  local nextAfter = math.ceil(math.min(used, token - level % token) / rate)
-  return math.floor(level / token), math.ceil(used / rate), nextAfter
+  local nextAfter = toMs(math.min(used, token - level % token), rate, tick)
+  return math.floor(level / token), toMs(used, rate, tick), nextAfter
 end
 
-local function refund(key, now, amount, atUs, full, token, rate)
-  local _, _, used = evaluate(key, now, 0, full, token, rate)
+local function refund(key, now, amount, atUs, full, token, rate, tick)
+  local _, _, at, used = evaluate(key, now, 0, full, token, rate, tick)
   if used == 0 then return 0 end
-  commit(key, now, 0, full, token, rate, math.max(0, used - amount * token))
+  commit(key, now, 0, full, token, rate, tick, at, math.max(0, used - amount * token))
   return 1
 end

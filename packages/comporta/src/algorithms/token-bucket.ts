@@ -3,15 +3,20 @@ import { type Algorithm, type Param, TTL_MARGIN_MS } from './algorithm.js';
 import { DURATION_MAX_MS, UNITS_MAX } from './ranges.js';
 
 /**
- * Whole drops stand for fractions of tokens: with refill/every reduced by their gcd g, one token is
- * every/g drops and each ms brings refill/g drops. `used` counts what is missing from a full bucket,
- * so that a raised capacity is there at once. `token` keeps the scale that `used` was counted in.
+ * Whole drops stand for fractions of tokens: with refill and `every` (in ticks) reduced by their gcd g,
+ * one token is every/g drops and each tick brings refill/g drops, so no fraction is ever lost. `used`
+ * counts what is missing from a full bucket, so that a raised capacity is there at once. `token` keeps
+ * the scale that `used` was counted in.
  */
 interface State {
   readonly used: number;
-  readonly atMs: number;
+  readonly atUs: number;
   readonly token: number;
 }
+
+/** Buckets that fill within a second count in microseconds, for in a millisecond they may overflow; others in milliseconds. */
+const FAST_MS = 1000;
+const TICKS_US = { fast: 1, ordinary: 1000 } as const;
 
 const params: Readonly<Record<string, Param>> = {
   capacity: { kind: 'integer', min: 0, max: UNITS_MAX, doc: 'most tokens the bucket holds: the largest burst' },
@@ -22,59 +27,68 @@ const params: Readonly<Record<string, Param>> = {
 export const tokenBucket: Algorithm<State> = {
   name: 'tokenBucket',
   tag: 'tb',
-  clock: 'ms',
-  args: ['full', 'token', 'rate'],
+  clock: 'us',
+  args: ['full', 'token', 'rate', 'tick'],
   params,
 
   compile(settings) {
     const { capacity, refill, every } = settings as { capacity: number; refill: number; every: number };
-    const divisor = gcd(refill, every);
-    const [token, rate] = [every / divisor, refill / divisor];
+    const tick = (capacity * every) / refill < FAST_MS ? TICKS_US.fast : TICKS_US.ordinary;
+    const ticks = (every * 1000) / tick;
+    const divisor = gcd(refill, ticks);
+    const [token, rate] = [ticks / divisor, refill / divisor];
     const full = capacity * token;
-    if (full + rate > 2 ** 52 || full / rate > DURATION_MAX_MS) {
+    const fillMs = Math.max(1, Math.ceil(((full / rate) * tick) / 1000));
+    if (full + rate > 2 ** 52 || fillMs > DURATION_MAX_MS) {
       throw new ComportaError(
         'ERR_LIMIT',
-        'tokenBucket: an empty bucket must fill within 10 years and capacity * every / gcd(refill, every) stay below 2^52; lower capacity or every',
+        'tokenBucket: an empty bucket must fill within 10 years, and capacity * every / gcd(refill, every) stay below 2^52; lower capacity or every',
         'capacity',
       );
     }
-    return { args: [full, token, rate], limit: capacity, windowMs: Math.max(1, Math.ceil(full / rate)) };
+    return { args: [full, token, rate, tick], limit: capacity, windowMs: fillMs };
   },
 
-  evaluate(state, now, cost, args) {
-    const [full, token, rate] = args as [number, number, number];
+  evaluate(state, nowUs, cost, args) {
+    const [full, token, rate, tick] = args as [number, number, number, number];
+    const atUs = nowUs - (nowUs % tick);
     let used = 0;
     let stepped = false;
     if (state !== undefined) {
       used = Math.min(full, rescale(state, token));
-      stepped = now < state.atMs;
-      const elapsed = stepped ? 0 : now - state.atMs;
+      stepped = atUs < state.atUs;
+      const elapsed = stepped ? 0 : Math.floor((atUs - state.atUs) / tick);
       used = elapsed >= used / rate ? 0 : used - elapsed * rate;
     }
     const needed = cost * token;
-    const retryAfterMs = needed > full ? -1 : Math.max(0, Math.ceil((needed - full + used) / rate));
-    return { state: { used, atMs: now, token }, retryAfterMs, stepped };
+    const retryAfterMs = needed > full ? -1 : needed > full - used ? toMs(needed - full + used, rate, tick) : 0;
+    return { state: { used, atUs, token }, retryAfterMs, stepped };
   },
 
-  commit: ({ used, token }, now, cost) => ({ used: used + cost * token, atMs: now, token }),
+  commit: ({ used, atUs, token }, _now, cost) => ({ used: used + cost * token, atUs, token }),
 
   describe({ used }, _now, args) {
-    const [full, token, rate] = args as [number, number, number];
+    const [full, token, rate, tick] = args as [number, number, number, number];
     const level = full - used;
     return {
       remaining: Math.floor(level / token),
-      resetAfterMs: Math.ceil(used / rate),
-      nextAfterMs: Math.ceil(Math.min(used, token - (level % token)) / rate),
+      resetAfterMs: toMs(used, rate, tick),
+      nextAfterMs: toMs(Math.min(used, token - (level % token)), rate, tick),
     };
   },
 
-  ttlMs: ({ used }, _now, args) => Math.ceil(used / (args[2] as number)) + TTL_MARGIN_MS,
+  ttlMs: ({ used }, _now, [, , rate, tick]) => toMs(used, rate as number, tick as number) + TTL_MARGIN_MS,
 
   refund(state, now, amount, _atUs, args) {
-    const { used, token } = tokenBucket.evaluate(state, now, 0, args).state;
-    return used === 0 ? undefined : { used: Math.max(0, used - amount * token), atMs: now, token };
+    const { used, atUs, token } = tokenBucket.evaluate(state, now, 0, args).state;
+    return used === 0 ? undefined : { used: Math.max(0, used - amount * token), atUs, token };
   },
 };
+
+/** Time in which so many drops come: whole ticks, then whole milliseconds. */
+function toMs(drops: number, rate: number, tick: number): number {
+  return Math.ceil((Math.ceil(drops / rate) * tick) / 1000);
+}
 
 /** Drops counted under an older `every` keep their worth in tokens. */
 function rescale(state: State, token: number): number {

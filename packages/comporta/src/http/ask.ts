@@ -13,13 +13,13 @@ export interface Ask extends Check {
 /** Decisions on all asks, in their order. A request that is refused costs nobody anything, shadow policies included. */
 export function decideEach(asks: readonly Ask[], options: CallOptions): MaybePromise<readonly Decision[]> {
   const [only] = asks;
-  if (asks.length === 1 && only !== undefined) return then(decideOne(only, options), (decision) => [decision]);
+  if (asks.length === 1 && only !== undefined) return chain(decideOne(only, options), (decision) => [decision]);
   const shadows = asks.filter(({ shadow }) => shadow);
   const enforced = shadows.length === 0 ? asks : asks.filter(({ shadow }) => !shadow);
   const combined = decideAll(enforced, options);
-  if (shadows.length === 0) return then(combined, ({ decisions }) => decisions);
+  if (shadows.length === 0) return chain(combined, ({ decisions }) => decisions);
   const watched = all(shadows.map((ask) => decideOne(ask, options)));
-  return then(all<unknown>([combined, watched]), (settled) => {
+  return chain(all<unknown>([combined, watched]), (settled) => {
     const [{ allowed, decisions }, shadowed] = settled as [Awaited<typeof combined>, readonly Decision[]];
     if (!allowed) giveBack(shadows, shadowed);
     return inOrder(asks, decisions, shadowed);
@@ -47,7 +47,7 @@ function inOrder(
 }
 
 /** Goes on at once with a value, later with a promise: answers from memory cost no turn of the event loop. */
-export function then<T, U>(value: MaybePromise<T>, next: (settled: T) => U): MaybePromise<U> {
+export function chain<T, U>(value: MaybePromise<T>, next: (settled: T) => U): MaybePromise<U> {
   return value instanceof Promise ? value.then(next) : next(value);
 }
 

@@ -11,7 +11,7 @@ export interface Denial {
 
 const TYPES = 'https://iana.org/assignments/http-problem-types#';
 
-/** Words a refusal; needs one refused answer or more. A broken limit means 429, also when another policy cannot count. */
+/** Words a refusal; needs one refused answer or more. A broken limit is 429, also when another policy cannot count. */
 export function denialOf(refused: readonly Answer[]): Denial {
   const broken = refused.filter(({ decision }) => decision.reason !== 'store-unavailable');
   const worst = broken.reduce<Answer | undefined>(

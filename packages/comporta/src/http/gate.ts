@@ -8,8 +8,6 @@ import { checkGateOptions } from './gate-options.js';
 import type { Field, HeaderForm } from './headers.js';
 import { PolicyGate } from './policy-gate.js';
 
-export type { HeaderForm } from './headers.js';
-
 export interface GateOptions<Request = unknown> {
   readonly policies: readonly Policy<Request>[];
   /** Shared by all policies; a memory store when left out. */

@@ -27,11 +27,16 @@ export function createHeaderWriter(headers: unknown = 'draft-11'): HeaderWriter 
   return (answers) => {
     const fields: Field[] = [];
     if (answers.length === 0) return fields;
-    if (quota !== undefined)
-      fields.push(['ratelimit-policy', answers.map((answer) => answer.fields[quota]).join(', ')]);
+    if (quota !== undefined) fields.push(['ratelimit-policy', quotasOf(answers, quota)]);
     for (const write of writers) write(answers, fields);
     return fields;
   };
+}
+
+function quotasOf(answers: readonly Answer[], quota: 'named' | 'unnamed'): string {
+  const [only] = answers;
+  if (answers.length === 1 && only !== undefined) return only.fields[quota];
+  return answers.map(({ fields }) => fields[quota]).join(', ');
 }
 
 function formsOf(headers: unknown): ReadonlySet<unknown> {
@@ -51,10 +56,12 @@ function formsOf(headers: unknown): ReadonlySet<unknown> {
 /** What each form writes of the current state. A policy that nobody counted has none: its quota is unknown. */
 const STATES: Readonly<Record<WrittenForm, (answers: readonly Answer[], fields: Field[]) => void>> = {
   'draft-11': (answers, fields) => {
-    const items = answers.flatMap(({ fields: { limits }, decision }) =>
-      decision.limits.map((state, i) => namedItem(state, limits[i] as LimitFields)),
-    );
-    if (items.length > 0) fields.push(['ratelimit', items.join(', ')]);
+    let items = '';
+    for (const { fields: policy, decision } of answers) {
+      for (const [i, state] of decision.limits.entries())
+        items += namedItem(items, state, policy.limits[i] as LimitFields);
+    }
+    if (items !== '') fields.push(['ratelimit', items]);
   },
   'draft-7': (answers, fields) => {
     const state = strictest(answers);
@@ -82,8 +89,9 @@ const STATES: Readonly<Record<WrittenForm, (answers: readonly Answer[], fields: 
   },
 };
 
-function namedItem(state: LimitState, limit: LimitFields): string {
-  return `${limit.quoted};r=${integer(state.remaining)};t=${effectiveWindow(state, limit)}`;
+function namedItem(before: string, state: LimitState, limit: LimitFields): string {
+  const separator = before === '' ? '' : ', ';
+  return `${separator}${limit.quoted};r=${integer(state.remaining)};t=${effectiveWindow(state, limit)}`;
 }
 
 /**

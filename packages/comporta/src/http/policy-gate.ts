@@ -7,7 +7,7 @@ import { compilePolicies } from '../policies/compile.js';
 import { Target } from '../policies/match.js';
 import { memoryStore } from '../stores/memory.js';
 import type { MaybePromise, Store } from '../stores/store.js';
-import { type Ask, decideEach, then } from './ask.js';
+import { type Ask, chain, decideEach } from './ask.js';
 import { clientNameOf } from './client.js';
 import type { Gate, GateOptions, Verdict } from './gate.js';
 import { createHeaderWriter, type HeaderWriter } from './headers.js';
@@ -66,7 +66,7 @@ export class PolicyGate<Request> implements Gate<Request> {
     const asks = this.#asksOf(view, cost);
     if (asks.length === 0) return ALLOWED;
     const options: CallOptions = signal === undefined ? {} : { signal };
-    return then(decideEach(asks, options), (decisions) => this.#conclude(asks, decisions));
+    return chain(decideEach(asks, options), (decisions) => this.#conclude(asks, decisions));
   }
 
   #asksOf(view: RequestView<Request>, given: number | undefined): readonly Met<Request>[] {

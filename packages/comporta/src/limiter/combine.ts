@@ -33,8 +33,13 @@ function settle(checks: readonly Check[], decisions: readonly Decision[]): Combi
   const allowed = decisions.every((decision) => decision.allowed);
   if (!allowed) {
     decisions.forEach((decision, i) => {
-      if (decision.allowed) void (checks[i] as Check).limiter.refund(decision);
+      if (decision.allowed) giveBack((checks[i] as Check).limiter, decision);
     });
   }
   return { allowed, decisions };
+}
+
+/** In the background; a limiter that was closed meanwhile keeps the charge, which then runs out by itself. */
+function giveBack(limiter: Limiter, decision: Decision): void {
+  limiter.refund(decision).catch(() => undefined);
 }

@@ -17,7 +17,7 @@ export interface CompiledPolicy<Request = unknown> {
 }
 
 /** Cost of a request: `given` by the caller, else the policy's own. Always a cost that a limiter takes. */
-export type CostOf<Request = unknown> = (view: RequestView<Request>, given: unknown) => number;
+type CostOf<Request = unknown> = (view: RequestView<Request>, given: unknown) => number;
 
 /** What compiling policies needs from its caller. */
 export type PolicyContext = Pick<KeyContext, 'clientIp' | 'report'>;

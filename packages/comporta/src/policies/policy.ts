@@ -3,8 +3,6 @@ import type { FailureMode } from '../core/decision.js';
 import type { Key } from '../identity/subject.js';
 import type { RequestView } from '../identity/view.js';
 
-export type { Key, KeySource } from '../identity/subject.js';
-
 /** A named rule: which requests it matches, who is counted, how much, and what happens in an outage. */
 export interface Policy<Request = unknown> {
   /** 1 to 64 of `A-Z a-z 0-9 _ . -`; unique. */

@@ -5,7 +5,7 @@ import type { RedisClient, RedisNode } from './client.js';
 export interface NodeRedisLike {
   readonly isReady: boolean;
   readonly options?: object | undefined;
-  sendCommand(args: readonly string[]): Promise<unknown>;
+  sendCommand(args: readonly string[], options: { readonly timeout: 0 }): Promise<unknown>;
   on(event: string, listener: (error: Error) => void): unknown;
   destroy(): void;
 }
@@ -74,19 +74,22 @@ export const nodeRedisClusterPreset: NodeRedisClusterPreset = {
   defaults: nodeRedisPreset,
 };
 
+/** Whatever the client's settings: its own timer per command costs more than the command. */
+const NO_TIMER = { timeout: 0 } as const;
+
 /** A single node-redis connection as a {@link RedisClient}. */
 export function fromNodeRedis(client: NodeRedisLike): RedisClient {
   const node: RedisNode = {
     address: 'redis',
     isReady: () => client.isReady,
-    send: (command) => client.sendCommand(command),
+    send: (command) => client.sendCommand(command, NO_TIMER),
   };
   return {
     isCluster: false,
     nodeOf: () => node,
     nodeAt: () => node,
     refresh: () => undefined,
-    warnings: warningsFor(client.options ?? {}),
+    warnings: [],
     lastError: watchErrors(client),
     close: async () => client.destroy(),
   };
@@ -116,7 +119,7 @@ export function fromNodeRedisCluster(cluster: NodeRedisClusterLike): RedisClient
       const refreshed = cluster._slots?.rediscover(undefined, new Set(failing === undefined ? [] : [failing]));
       (refreshed ?? Promise.resolve()).then(done, done);
     },
-    warnings: warningsFor((cluster as { _options?: { defaults?: object } })._options?.defaults ?? nodeRedisPreset),
+    warnings: [],
     lastError: watchErrors(cluster),
     close: async () => cluster.destroy(),
   };
@@ -129,7 +132,7 @@ function toNode(cluster: NodeRedisClusterLike, shard: ShardLike): RedisNode {
       if (shard.client === undefined) cluster.nodeClient(shard as never).catch(() => undefined);
       return shard.client?.isReady === true;
     },
-    send: (command) => (shard.client as NodeRedisLike).sendCommand(command),
+    send: (command) => (shard.client as NodeRedisLike).sendCommand(command, NO_TIMER),
   };
 }
 
@@ -143,12 +146,4 @@ function watchErrors(source: {
   source.on('error', note);
   source.on('node-error', note);
   return () => last;
-}
-
-function warningsFor(given: object): string[] {
-  const options = given as { commandOptions?: { timeout?: number }; maintNotifications?: string };
-  if ((options.commandOptions?.timeout ?? 5000) === 0) return [];
-  return [
-    'node-redis: commandOptions.timeout is on, which halves its speed and does not bound a written command; set it to 0',
-  ];
 }

@@ -1,4 +1,5 @@
 interface Slot {
+  readonly subject: string;
   state: unknown;
   expiresAtMs: number;
   size: number;
@@ -9,19 +10,21 @@ interface Slot {
 /** Units (log entries and the like) a table may hold per subject that it may hold. */
 const UNITS_PER_SUBJECT = 10;
 
-/** How many slots one insertion looks at for expired ones: enough to clean faster than subjects come. */
+/** How many slots one charge looks at for expired ones: enough to clean faster than subjects come. */
 const SWEEP_STEPS = 2;
 
 /**
- * A bounded map from subject to state. No timers: each insertion looks at a few slots in turn and
- * drops the expired. When full, expired slots go first, then those not used since the last look
- * (second chance), so a flood of new subjects does not push out a busy one.
+ * A bounded map from subject to state. No timers: each charge looks at a few slots in turn and drops
+ * the expired. When full, a hand goes round and takes the first slot that is expired or was not used
+ * since it last came by (second chance), so a flood of new subjects does not push out a busy one.
  */
 export class MemoryTable {
   readonly #slots: Map<string, Slot> = new Map();
   readonly #maxSubjects: number;
   #units = 0;
-  #cursor: Iterator<[string, Slot]> = this.#slots.entries();
+  // Iterators that go on where they stopped: one from the start would first step over all that was deleted there.
+  #cursor: Iterator<Slot> = this.#slots.values();
+  #hand: Iterator<Slot> = this.#slots.values();
 
   constructor(maxSubjects: number) {
     this.#maxSubjects = maxSubjects;
@@ -31,9 +34,11 @@ export class MemoryTable {
     return this.#slots.size;
   }
 
+  /** Reading is using: a subject that is being refused must not be pushed out, or it would start afresh. */
   get(subject: string, nowMs: number): unknown {
     const slot = this.#slots.get(subject);
     if (slot === undefined) return undefined;
+    slot.touched = true;
     if (slot.expiresAtMs > nowMs) return slot.state;
     // Gone for good, as on a server: a clock that steps back must not bring it back.
     this.delete(subject);
@@ -47,18 +52,19 @@ export class MemoryTable {
   }
 
   set(subject: string, state: unknown, expiresAtMs: number, size: number, nowMs: number): void {
-    const slot = this.#slots.get(subject);
+    for (let i = 0; i < SWEEP_STEPS; i++) this.#sweepOne(nowMs);
+    let slot = this.#slots.get(subject);
     if (slot === undefined) {
-      this.#makeRoom(size, nowMs);
-      this.#slots.set(subject, { state, expiresAtMs, size, touched: false });
-      this.#units += size;
-      return;
+      slot = { subject, state, expiresAtMs, size: 0, touched: false };
+      this.#slots.set(subject, slot);
+    } else {
+      slot.touched = true;
     }
     this.#units += size - slot.size;
     slot.state = state;
     slot.expiresAtMs = expiresAtMs;
     slot.size = size;
-    slot.touched = true;
+    while (this.#isOverfull()) this.#evictOne(slot, nowMs);
   }
 
   delete(subject: string): boolean {
@@ -66,36 +72,35 @@ export class MemoryTable {
     return this.#slots.delete(subject);
   }
 
-  #makeRoom(size: number, nowMs: number): void {
-    for (let i = 0; i < SWEEP_STEPS; i++) this.#sweepOne(nowMs);
-    while (
-      this.#slots.size >= this.#maxSubjects ||
-      (this.#slots.size > 0 && this.#units + size > this.#maxSubjects * UNITS_PER_SUBJECT)
-    ) {
-      this.#evictOne(nowMs);
-    }
+  #isOverfull(): boolean {
+    const { size } = this.#slots;
+    return size > this.#maxSubjects || (this.#units > this.#maxSubjects * UNITS_PER_SUBJECT && size > 1);
   }
 
   #sweepOne(nowMs: number): void {
     const next = this.#cursor.next();
     if (next.done === true) {
-      this.#cursor = this.#slots.entries();
+      this.#cursor = this.#slots.values();
       return;
     }
-    const [subject, slot] = next.value;
-    if (slot.expiresAtMs <= nowMs) this.delete(subject);
+    const { subject, expiresAtMs } = next.value;
+    if (expiresAtMs <= nowMs) this.delete(subject);
   }
 
-  /** Looks at slots from the oldest on; one that was used is spared once and moves to the end. */
-  #evictOne(nowMs: number): void {
-    for (const [subject, slot] of this.#slots) {
-      if (!slot.touched || slot.expiresAtMs <= nowMs) {
-        this.delete(subject);
+  /** Never `charged` itself: what was just admitted must count. */
+  #evictOne(charged: Slot, nowMs: number): void {
+    for (;;) {
+      const next = this.#hand.next();
+      if (next.done === true) {
+        this.#hand = this.#slots.values();
+        continue;
+      }
+      const slot = next.value;
+      if (slot !== charged && (!slot.touched || slot.expiresAtMs <= nowMs)) {
+        this.delete(slot.subject);
         return;
       }
       slot.touched = false;
-      this.#slots.delete(subject);
-      this.#slots.set(subject, slot);
     }
   }
 }
