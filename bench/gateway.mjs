@@ -61,7 +61,8 @@ const configText = (upstreamPort, hasPolicies) =>
 
 /** Keep-alive connections with one request in flight each, on bare sockets: the client must not be the limit. */
 async function load(port, connections, seconds) {
-  const request = `GET /api/items?page=2 HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nUser-Agent: bench\r\nAccept: */*\r\nAccept-Encoding: gzip\r\n\r\n`;
+  const fields = [`Host: 127.0.0.1:${port}`, 'User-Agent: bench', 'Accept: */*', 'Accept-Encoding: gzip'];
+  const request = `GET /api/items?page=2 HTTP/1.1\r\n${fields.join('\r\n')}\r\n\r\n`;
   let done = 0;
   let isOver = false;
   const sockets = Array.from({ length: connections }, () => {

@@ -114,5 +114,10 @@ export async function until(what: string, holds: () => boolean | Promise<boolean
 
 /** Admits so many requests and then, for a day, none. */
 export function policyOf(limit: number, more: object = {}): object {
-  return { name: 'per-client', key: 'ip', limits: { fixedWindow: { limit, window: '1d', align: 'first-hit' } }, ...more };
+  return {
+    name: 'per-client',
+    key: 'ip',
+    limits: { fixedWindow: { limit, window: '1d', align: 'first-hit' } },
+    ...more,
+  };
 }

@@ -2,7 +2,16 @@ import { once } from 'node:events';
 import { request as httpRequest } from 'node:http';
 import { Agent, request } from 'undici';
 import { describe, expect, it } from 'vitest';
-import { exchangeRaw, gatewayFile, onCleanup, openSocket, policyOf, startGateway, startUpstream, until } from './gateway-support.js';
+import {
+  exchangeRaw,
+  gatewayFile,
+  onCleanup,
+  openSocket,
+  policyOf,
+  startGateway,
+  startUpstream,
+  until,
+} from './gateway-support.js';
 
 describe('decisions', () => {
   it('forwards admitted requests with the rate-limit fields added', async () => {
@@ -45,7 +54,11 @@ describe('decisions', () => {
     let connections = 0;
     agent.on('connect', () => connections++);
     for (let i = 0; i < 3; i++) {
-      const { statusCode, body } = await request(origin, { dispatcher: agent, method: 'POST', body: 'x'.repeat(20_000) });
+      const { statusCode, body } = await request(origin, {
+        dispatcher: agent,
+        method: 'POST',
+        body: 'x'.repeat(20_000),
+      });
       await body.dump();
       expect(statusCode).toBe(429);
     }
@@ -75,7 +88,9 @@ describe('decisions', () => {
   });
 
   it("joins its fields with the upstream's own", async () => {
-    const upstream = await startUpstream((_, response) => void response.setHeader('RateLimit', '"inner";r=7;t=3').end());
+    const upstream = await startUpstream(
+      (_, response) => void response.setHeader('RateLimit', '"inner";r=7;t=3').end(),
+    );
     const { origin } = await startGateway(gatewayFile(upstream.origin, {}, { policies: [policyOf(5)] }));
     const { headers, body } = await request(origin);
     await body.dump();
@@ -102,7 +117,8 @@ describe('routes', () => {
     const { port } = await startGateway(gatewayFile('echo', { routes }));
     const get = (path: string, host = 'a.example') =>
       exchangeRaw(port, `GET ${path} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`);
-    for (const path of ['/api', '/api/x?y=1', '/x/../api/b', '//api//c', '/%61pi/d', '/apix', '/api/../z']) await get(path);
+    for (const path of ['/api', '/api/x?y=1', '/x/../api/b', '//api//c', '/%61pi/d', '/apix', '/api/../z'])
+      await get(path);
     await get('/api', 'A.Other.Example:80');
     expect(api.requests.map(({ url }) => url)).toEqual(['/api', '/api/x?y=1', '/x/../api/b', '//api//c', '/%61pi/d']);
     expect(site.requests.map(({ url }) => url)).toEqual(['/apix', '/api/../z']);
@@ -195,12 +211,15 @@ describe('broken and slow upstreams', () => {
     const upstream = await startUpstream((incoming, response) => {
       if (incoming.url === '/reset') incoming.socket.destroy();
       else if (incoming.url === '/garbage') incoming.socket.end('no http at all\r\n\r\n');
-      else if (incoming.url === '/both') incoming.socket.end('HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n');
-      else if (incoming.url === '/early') response.writeHead(103).end();
-      else response.end('fine');
+      else if (incoming.url === '/both')
+        incoming.socket.end('HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n');
+      else {
+        response.writeEarlyHints({ link: '</style.css>; rel=preload' });
+        response.end('fine');
+      }
     });
     const { origin, lines } = await startGateway(gatewayFile(upstream.origin));
-    for (const path of ['/reset', '/garbage', '/both', '/early']) {
+    for (const path of ['/reset', '/garbage', '/both']) {
       const answer = await request(`${origin}${path}`).catch(() => undefined);
       await answer?.body.dump().catch(() => undefined);
     }

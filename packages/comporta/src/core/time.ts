@@ -12,10 +12,21 @@ export interface Clock {
 export const systemClock: Clock = {
   nowUs: () => Date.now() * 1000,
   startTimer: (delayMs, run) => {
-    const timer = setTimeout(run, delayMs);
-    return () => clearTimeout(timer);
+    let isStopped = false;
+    const timer = setTimeout(() => afterInput(() => isStopped || run()), delayMs);
+    return () => {
+      isStopped = true;
+      clearTimeout(timer);
+    };
   },
 };
+
+/**
+ * After a stalled event loop or a thawed process timers run before answers that have long arrived are
+ * read. One more turn lets those in first, so that a stall of ours is not taken for a dead server.
+ */
+const afterInput: (run: () => void) => void =
+  (globalThis as { setImmediate?: (run: () => void) => void }).setImmediate ?? ((run) => run());
 
 /** Longest delay that a JavaScript timer takes; a longer one fires at once. */
 export const TIMER_MAX_MS: number = 2 ** 31 - 1;

@@ -22,6 +22,15 @@ export function escapeSubject(subject: string, secret?: string): string {
   return escaped !== '' && escaped.length <= SUBJECT_LENGTH_MAX ? escaped : `%h${digestHex(exactBytes(subject))}`;
 }
 
+/**
+ * Name of a subject in this process's memory: itself, or a digest of a long one, filled up to a length
+ * that no subject kept as it is can have.
+ */
+export function shortSubject(subject: string): string {
+  if (subject.length <= SUBJECT_LENGTH_MAX) return subject;
+  return digestHex(exactBytes(subject)).padEnd(SUBJECT_LENGTH_MAX + 1, '.');
+}
+
 /** Code points as `%` and hex digits in one of three fixed widths, so that no two texts meet. */
 function escapeCharacter(character: string): string {
   const code = character.codePointAt(0) as number;

@@ -15,8 +15,8 @@ const SWEEP_STEPS = 2;
 
 /**
  * A bounded map from subject to state. No timers: each charge looks at a few slots in turn and drops
- * the expired. When full, a hand goes round and takes the first slot that is expired or was not used
- * since it last came by (second chance), so a flood of new subjects does not push out a busy one.
+ * the expired. When full, the oldest slot goes that is expired or was not used since it was last passed
+ * over (second chance), so a flood of new subjects does not push out a busy one.
  */
 export class MemoryTable {
   readonly #slots: Map<string, Slot> = new Map();
@@ -100,7 +100,10 @@ export class MemoryTable {
         this.delete(slot.subject);
         return;
       }
+      // Spared once: it goes to the end of the queue.
       slot.touched = false;
+      this.#slots.delete(slot.subject);
+      this.#slots.set(slot.subject, slot);
     }
   }
 }

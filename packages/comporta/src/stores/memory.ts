@@ -1,6 +1,7 @@
 import type { Description, Evaluation, Limit } from '../algorithms/algorithm.js';
 import { ComportaError, show } from '../core/errors.js';
 import { type Clock, systemClock } from '../core/time.js';
+import { shortSubject } from './keyspace.js';
 import { MemoryTable } from './memory-table.js';
 import type { Charge, Plan, PolicyStore, Store, StoreReply } from './store.js';
 
@@ -50,7 +51,8 @@ export class MemoryPolicy implements PolicyStore {
     this.#refundTtlMs = Math.max(...plan.limits.map((limit) => limit.windowMs));
   }
 
-  consume(subject: string, cost: number): StoreReply {
+  consume(text: string, cost: number): StoreReply {
+    const subject = shortSubject(text);
     const atUs = this.#clock.nowUs();
     const nowMs = Math.floor(atUs / 1000);
     const evaluations = this.#evaluate(subject, cost, atUs, nowMs);
@@ -71,14 +73,15 @@ export class MemoryPolicy implements PolicyStore {
     const atUs = this.#clock.nowUs();
     const nowMs = Math.floor(atUs / 1000);
     const numbers: number[] = [];
-    this.#evaluate(subject, cost, atUs, nowMs).forEach(({ state, retryAfterMs }, i) => {
+    this.#evaluate(shortSubject(subject), cost, atUs, nowMs).forEach(({ state, retryAfterMs }, i) => {
       const { algorithm, args } = this.#limits[i] as Limit;
       push(numbers, algorithm.describe(state, inUnit(algorithm, atUs, nowMs), args), retryAfterMs);
     });
     return { atUs, numbers };
   }
 
-  refund({ subject, decisionId, atUs, amount }: Charge): number {
+  refund({ subject: text, decisionId, atUs, amount }: Charge): number {
+    const subject = shortSubject(text);
     const nowUs = this.#clock.nowUs();
     const nowMs = Math.floor(nowUs / 1000);
     const marker = `${subject}:${decisionId}`;
@@ -96,8 +99,10 @@ export class MemoryPolicy implements PolicyStore {
     return given;
   }
 
-  reset(subject: string): number {
-    return this.#tables.filter((table) => table.delete(subject)).length;
+  reset(text: string): number {
+    const subject = shortSubject(text);
+    const nowMs = Math.floor(this.#clock.nowUs() / 1000);
+    return this.#tables.filter((table) => table.get(subject, nowMs) !== undefined && table.delete(subject)).length;
   }
 
   #evaluate(subject: string, cost: number, atUs: number, nowMs: number): Evaluation<unknown>[] {
