@@ -1,0 +1,114 @@
+import type { IncomingMessage, Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { memoryStore, type Store } from 'comporta';
+import { createGate } from 'comporta/http';
+import { redisStore } from 'comporta/redis';
+import type { ServerConfig } from './config/config.js';
+import type { Address } from './config/types.js';
+import { Gateway } from './gateway/gateway.js';
+import { createSite, type Site } from './gateway/site.js';
+import { createHealthServer } from './health/health.js';
+import { StoreWatch } from './health/store-watch.js';
+import { type Log, warnOnce } from './log.js';
+
+/** A running server. */
+export interface App {
+  /** Where it listens, with the ports that the system gave for port 0. */
+  readonly gateway: Address | undefined;
+  readonly api: Address | undefined;
+  /** Puts policies, limits and routes of a checked configuration in force. */
+  apply(config: ServerConfig): void;
+  /** Drains and ends; resolves when nothing is left. */
+  stop(): Promise<void>;
+}
+
+/** Address that could not be listened on, and the setting that named it. */
+export class ListenError extends Error {
+  override readonly name: string = 'ListenError';
+}
+
+export async function startApp(config: ServerConfig, log: Log): Promise<App> {
+  const store = openStore(config.store, log);
+  const watch = new StoreWatch(store, log);
+  let current = config;
+  let isDraining = false;
+  const siteOf = (wanted: ServerConfig): Site | undefined => buildSite(wanted, store, watch, log);
+  const site = siteOf(config);
+  const gateway =
+    site &&
+    new Gateway({
+      site,
+      limits: gatewayOf(config),
+      onError: (error) => log.error('request failed', { error: String(error) }),
+    });
+  const needsStore = () =>
+    current.gate.policies.some(
+      (policy) => (policy.onStoreFailure ?? current.gate.onStoreFailure) === 'closed' && policy.shadow !== true,
+    );
+  const health = config.api && createHealthServer({ store, isDraining: () => isDraining, needsStore });
+  try {
+    await watch.start();
+    const listening = gateway && (await listen(gateway.server, gatewayOf(config).listen, 'gateway.listen'));
+    const healthy = health && config.api && (await listen(health, config.api.listen, 'api.listen'));
+    return {
+      gateway: listening,
+      api: healthy,
+      apply: (wanted) => {
+        const next = siteOf(wanted);
+        if (next !== undefined) gateway?.replaceSite(next);
+        current = wanted;
+      },
+      stop: async () => {
+        isDraining = true;
+        await gateway?.drain(current.gateway?.drainTime ?? 0);
+        await end(health, watch, store);
+      },
+    };
+  } catch (error) {
+    await gateway?.drain(0);
+    await end(health, watch, store);
+    throw error;
+  }
+}
+
+function openStore(source: string, log: Log): Store {
+  return source === 'memory' ? memoryStore() : redisStore(source, { onWarning: (message) => log.warn(message) });
+}
+
+function buildSite({ gateway, gate }: ServerConfig, store: Store, watch: StoreWatch, log: Log): Site | undefined {
+  if (gateway === undefined) return undefined;
+  const { policies, trustedProxies = [], forwardedHeader = 'x-forwarded-for' } = gate;
+  const options = { ...gate, store, onError: warnOnce(log) };
+  const built = policies.length === 0 ? undefined : createGate<IncomingMessage>(options);
+  if (built !== undefined) watch.follow(built);
+  return createSite({ gate: built, gateway, trustedProxies, forwardedHeader });
+}
+
+function gatewayOf({ gateway }: ServerConfig): NonNullable<ServerConfig['gateway']> {
+  if (gateway === undefined) throw new Error('no gateway section');
+  return gateway;
+}
+
+function listen(server: Server, { host, port }: Address, setting: string): Promise<Address> {
+  return new Promise((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) =>
+      reject(new ListenError(explain(error, host, port, setting))),
+    );
+    server.listen(port, host, () => resolve({ host, port: (server.address() as AddressInfo).port }));
+  });
+}
+
+function explain({ code, message }: NodeJS.ErrnoException, host: string, port: number, setting: string): string {
+  const where = `cannot listen on ${host}:${port} (${setting})`;
+  if (code === 'EADDRINUSE') return `${where}: another program uses this port; stop it or choose another port`;
+  if (code === 'EACCES') return `${where}: not permitted; ports below 1024 need privileges`;
+  if (code === 'EADDRNOTAVAIL') return `${where}: this machine has no such address`;
+  return `${where}: ${message}`;
+}
+
+async function end(health: Server | undefined, watch: StoreWatch, store: Store): Promise<void> {
+  watch.close();
+  health?.close();
+  health?.closeAllConnections();
+  await store.close();
+}

@@ -1,0 +1,28 @@
+import type { App } from '../app.js';
+import type { ServerConfig } from '../config/config.js';
+import { describePolicies, describeStore, urlOf } from './describe.js';
+
+/** What runs now, and where; one fact per line. */
+export function bannerLines(config: ServerConfig, app: App): readonly string[] {
+  return [
+    ...(app.gateway === undefined ? [] : [`gateway on ${urlOf(app.gateway)}`]),
+    ...(app.api === undefined ? [] : [`health on ${urlOf(app.api)}/livez and /readyz`]),
+    config.store === 'memory' ? 'store memory: counts live in this process' : `store ${describeStore(config.store)}`,
+    ...describePolicies(config),
+    ...(config.gate.policies.length === 0 ? ['no policies: every request is forwarded'] : []),
+  ];
+}
+
+/** Commands to copy, when the file is a demonstration: everything goes to the built-in echo. */
+export function tryLines(config: ServerConfig, app: App): readonly string[] {
+  if (app.gateway === undefined || config.gateway?.routes.every(({ upstream }) => upstream === 'echo') !== true)
+    return [];
+  const url = urlOf(app.gateway);
+  return [
+    '',
+    'Try it in another terminal:',
+    `  for i in $(seq 11); do curl -s -o /dev/null -w '%{http_code}\\n' ${url}/; done`,
+    `  curl -i ${url}/`,
+    '',
+  ];
+}

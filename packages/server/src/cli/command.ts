@@ -1,0 +1,49 @@
+import { parseArgs } from 'node:util';
+import { nearest } from '../config/nearest.js';
+
+/** Options as given; each command looks at its own. */
+export interface Values {
+  readonly config?: string;
+  readonly log?: string;
+  readonly help?: boolean;
+}
+
+/** Options of a command, as `parseArgs` takes them. */
+export type Options = Readonly<Record<string, { readonly type: 'string' | 'boolean'; readonly short?: string }>>;
+
+export interface Command {
+  readonly name: string;
+  readonly summary: string;
+  readonly help: string;
+  readonly options: Options;
+  /** Exit code. */
+  run(values: Values): number | Promise<number>;
+}
+
+/** The command line cannot be understood. */
+export class UsageError extends Error {
+  override readonly name: string = 'UsageError';
+}
+
+/** Reads the words after a command's name; throws a {@link UsageError} that says what to write instead. */
+export function readArguments(command: Command, words: readonly string[]): Values {
+  const options = { ...command.options, help: { type: 'boolean', short: 'h' } } as const;
+  try {
+    const { values } = parseArgs({ args: [...words], options, strict: true, allowPositionals: false });
+    return values as Values;
+  } catch (error) {
+    const message = error instanceof Error ? (error.message.split('. ')[0] ?? '') : String(error);
+    const unknown = /^Unknown option '--?([^']+)'/.exec(message)?.[1];
+    const guess = unknown === undefined ? undefined : nearest(unknown, Object.keys(options));
+    throw new UsageError(`${command.name}: ${message}${guess === undefined ? '' : `; did you mean --${guess}?`}`);
+  }
+}
+
+/** The configuration file that a command needs. */
+export function configFile(command: string, values: Values): string {
+  const file = values.config;
+  if (typeof file !== 'string' || file === '') {
+    throw new UsageError(`${command}: which configuration? Write: comporta ${command} -c comporta.yaml`);
+  }
+  return file;
+}

@@ -1,0 +1,32 @@
+import type { Limit } from 'comporta';
+import type { ServerConfig } from '../config/config.js';
+import type { Address } from '../config/types.js';
+
+/** One line per policy: what it matches, who is counted, how much, and what an outage does. */
+export function describePolicies({ gate }: ServerConfig): readonly string[] {
+  return gate.policies.map((policy) => {
+    const limits = (Array.isArray(policy.limits) ? policy.limits : [policy.limits]) as readonly Limit[];
+    const key = typeof policy.key === 'function' ? 'function' : [policy.key ?? 'ip'].flat().join(' + ');
+    const parts = [
+      `policy ${policy.name}: counts ${key}`,
+      limits.map(describeLimit).join(' and '),
+      `on store failure ${policy.onStoreFailure ?? gate.onStoreFailure ?? 'local'}`,
+      ...(policy.shadow === true ? ['shadow: never refuses'] : []),
+    ];
+    return parts.join('; ');
+  });
+}
+
+function describeLimit({ algorithm, settings }: Limit): string {
+  const text = Object.entries(settings).map(([name, value]) => `${name} ${value}`);
+  return `${algorithm.name} ${text.join(', ')}`;
+}
+
+/** A store's address without its credentials. */
+export function describeStore(store: string): string {
+  return store.replace(/\/\/[^@]*@/, '//***@');
+}
+
+export function urlOf({ host, port }: Address): string {
+  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
+}

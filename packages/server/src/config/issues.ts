@@ -1,0 +1,103 @@
+import type { z } from 'zod';
+import { describeField, knownFields } from './known-fields.js';
+import { NO_KIND } from './limits.js';
+import { nearest } from './nearest.js';
+import { formatPath, type Path, type Problem } from './problem.js';
+import type { Source } from './source.js';
+
+type Issue = z.core.$ZodIssue;
+
+/** What the schema found, as problems with a place in the file. */
+export function toProblems(issues: readonly Issue[], source: Source): Problem[] {
+  const flat = issues.flatMap((issue) => flatten(issue, source.value));
+  const mistyped = new Set(flat.filter(({ code }) => code === 'unrecognized_keys').map(({ path }) => path.join()));
+  return flat
+    .filter(
+      ({ code, path, message }) => !(code === 'custom' && message.startsWith(NO_KIND) && mistyped.has(path.join())),
+    )
+    .flatMap((issue) => toProblem(issue, source));
+}
+
+function toProblem(issue: Issue, source: Source): Problem[] {
+  const path = issue.path as Path;
+  if (issue.code === 'unrecognized_keys') return issue.keys.map((key) => unknownField([...path, key], source));
+  const value = valueAt(source.value, path);
+  const isMissing = value === undefined || value === null;
+  const message = isMissing && path.length > 0 ? 'missing' : describe(issue, value);
+  const hint = isMissing ? describeField(path) : hintFor(issue, value);
+  return [{ ...source.locate(path, 'value'), path: formatPath(path), message, hint }];
+}
+
+function unknownField(path: Path, source: Source): Problem {
+  const fields = knownFields(path.slice(0, -1));
+  const guess = nearest(String(path.at(-1)), fields);
+  const hint = guess === undefined ? `known here: ${fields.join(', ')}` : `did you mean "${guess}"?`;
+  return { ...source.locate(path, 'key'), path: formatPath(path), message: 'unknown field', hint };
+}
+
+/** A union's own message says nothing: keep what the branch of the value's form found. */
+function flatten(issue: Issue, root: unknown): Issue[] {
+  if (issue.code !== 'invalid_union') return [issue];
+  const isList = Array.isArray(valueAt(root, issue.path as Path));
+  const branch = issue.errors[isList ? issue.errors.length - 1 : 0] ?? [];
+  return branch.flatMap((inner) => flatten({ ...inner, path: [...issue.path, ...inner.path] } as Issue, root));
+}
+
+function describe(issue: Issue, value: unknown): string {
+  if (issue.code === 'custom' || issue.code === 'invalid_format') return issue.message;
+  const expected = expectation(issue);
+  if (expected === undefined) return issue.message;
+  return value === undefined || value === null
+    ? `missing: expected ${expected}`
+    : `expected ${expected}, got ${show(value)}`;
+}
+
+function expectation(issue: Issue): string | undefined {
+  switch (issue.code) {
+    case 'invalid_type':
+      return TYPE_NAMES[issue.expected] ?? issue.expected;
+    case 'invalid_value':
+      return issue.values.map(String).join(' or ');
+    case 'too_small':
+      return issue.origin === 'array'
+        ? `at least ${plural(issue.minimum, 'entry', 'entries')}`
+        : `a number from ${issue.minimum}`;
+    case 'too_big':
+      return issue.origin === 'array'
+        ? `at most ${plural(issue.maximum, 'entry', 'entries')}`
+        : `a number up to ${issue.maximum}`;
+    default:
+      return undefined;
+  }
+}
+
+const TYPE_NAMES: Readonly<Record<string, string>> = {
+  string: 'text',
+  number: 'a number',
+  int: 'a whole number',
+  boolean: 'true or false',
+  object: 'fields',
+  array: 'a list',
+};
+
+function hintFor(issue: Issue, value: unknown): string | undefined {
+  if (issue.code !== 'invalid_value' || typeof value !== 'string') return undefined;
+  const guess = nearest(value, issue.values.map(String));
+  return guess === undefined ? undefined : `did you mean "${guess}"?`;
+}
+
+function plural(count: number | bigint, one: string, many: string): string {
+  return `${count} ${Number(count) === 1 ? one : many}`;
+}
+
+function show(value: unknown): string {
+  if (Array.isArray(value)) return value.length === 0 ? 'an empty list' : 'a list';
+  return typeof value === 'object' && value !== null ? 'fields' : JSON.stringify(value);
+}
+
+export function valueAt(root: unknown, path: Path): unknown {
+  return path.reduce<unknown>(
+    (value, part) => (value as Record<string | number, unknown> | null | undefined)?.[part],
+    root,
+  );
+}

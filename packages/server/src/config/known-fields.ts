@@ -1,0 +1,51 @@
+import { z } from 'zod';
+import type { Path } from './problem.js';
+import { configSchema } from './schema.js';
+
+/** The parts of a JSON Schema that this program reads. */
+export interface JsonSchema {
+  readonly type?: string | readonly string[];
+  readonly description?: string;
+  readonly default?: unknown;
+  readonly properties?: Readonly<Record<string, JsonSchema>>;
+  readonly required?: readonly string[];
+  readonly items?: JsonSchema;
+  readonly anyOf?: readonly JsonSchema[];
+  readonly enum?: readonly unknown[];
+  readonly minimum?: number;
+  readonly maximum?: number;
+  readonly pattern?: string;
+  readonly examples?: readonly unknown[];
+}
+
+/** The JSON Schema of a configuration file, for editors. */
+export function toJsonSchema(): JsonSchema {
+  return z.toJSONSchema(configSchema, { io: 'input' }) as JsonSchema;
+}
+
+/** Names of the fields that may stand at a place of the file. */
+export function knownFields(path: Path): readonly string[] {
+  const fields = schemasAt(path).flatMap((schema) => Object.keys(schema.properties ?? {}));
+  return [...new Set(fields)];
+}
+
+/** What the field at a place is for. */
+export function describeField(path: Path): string | undefined {
+  return schemasAt(path).find(({ description }) => description !== undefined)?.description;
+}
+
+function schemasAt(path: Path): readonly JsonSchema[] {
+  let schemas = alternatives(toJsonSchema());
+  for (const part of path) {
+    schemas = schemas.flatMap((schema) => {
+      const next = typeof part === 'number' ? schema.items : schema.properties?.[part];
+      return next === undefined ? [] : alternatives(next);
+    });
+  }
+  return schemas;
+}
+
+/** A schema and what it is a choice of. */
+function alternatives(schema: JsonSchema): readonly JsonSchema[] {
+  return [schema, ...(schema.anyOf ?? []).flatMap(alternatives)];
+}

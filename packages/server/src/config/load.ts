@@ -1,0 +1,36 @@
+import { type ServerConfig, toServerConfig } from './config.js';
+import type { Environment } from './environment.js';
+import { toProblems } from './issues.js';
+import type { Problem } from './problem.js';
+import { configSchema } from './schema.js';
+import { checkMeaning } from './semantics.js';
+import { readSource } from './source.js';
+
+export type Loaded = { readonly config: ServerConfig } | { readonly problems: readonly Problem[] };
+
+/** A configuration that may run, or everything that is wrong with the text, in the order of its lines. Never throws. */
+export function loadConfig(text: string, environment: Environment): Loaded {
+  const source = readSource(text, environment);
+  if (source.problems.length > 0) return { problems: source.problems };
+  if (source.value === null || source.value === undefined) {
+    return {
+      problems: [
+        {
+          line: 1,
+          column: 1,
+          path: '',
+          message: 'the file is empty',
+          hint: 'start from examples/quickstart/comporta.yaml',
+        },
+      ],
+    };
+  }
+  const parsed = configSchema.safeParse(source.value);
+  if (!parsed.success) return { problems: inOrder(toProblems(parsed.error.issues, source)) };
+  const problems = checkMeaning(parsed.data, source);
+  return problems.length > 0 ? { problems: inOrder(problems) } : { config: toServerConfig(parsed.data) };
+}
+
+function inOrder(problems: readonly Problem[]): readonly Problem[] {
+  return [...problems].sort((a, b) => a.line - b.line || a.column - b.column);
+}

@@ -1,0 +1,32 @@
+/** One thing that is wrong in a configuration file, at the place where a person can mend it. */
+export interface Problem {
+  readonly line: number;
+  readonly column: number;
+  /** Where in the file's structure, such as `policies[0].limits[1].tokenBucket.every`. */
+  readonly path: string;
+  readonly message: string;
+  /** What to do about it, when that is known. */
+  readonly hint: string | undefined;
+}
+
+export type Path = readonly (string | number)[];
+
+/** `['policies', 0, 'name']` as `policies[0].name`. */
+export function formatPath(path: Path): string {
+  return path.reduce<string>((text, part) => {
+    if (typeof part === 'number') return `${text}[${part}]`;
+    return text === '' ? part : `${text}.${part}`;
+  }, '');
+}
+
+/** The reverse of {@link formatPath}, for the field names in the library's errors. */
+export function parsePath(text: string): Path {
+  return (text.match(/[^.[\]]+/g) ?? []).map((part) => (/^\d+$/.test(part) ? Number(part) : part));
+}
+
+/** `file:line:column: path: message (hint)`, the form that editors and terminals make clickable. */
+export function formatProblem(file: string, problem: Problem): string {
+  const { line, column, path, message, hint } = problem;
+  const where = path === '' ? '' : `${path}: `;
+  return `${file}:${line}:${column}: ${where}${message}${hint === undefined ? '' : `\n  hint: ${hint}`}`;
+}

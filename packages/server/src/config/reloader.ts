@@ -1,0 +1,62 @@
+import type { Log } from '../log.js';
+import type { ServerConfig } from './config.js';
+import type { FileContent } from './file.js';
+import { formatProblem } from './problem.js';
+import { restartNeeded } from './restart.js';
+
+export interface ReloaderOptions {
+  readonly file: string;
+  readonly first: { readonly text: string; readonly config: ServerConfig };
+  readonly load: () => FileContent;
+  /** Puts a checked configuration in force; may throw, and then must leave the old one in force. */
+  readonly apply: (config: ServerConfig) => void;
+  readonly log: Log;
+}
+
+/** Takes a changed file as a whole or not at all; says which in one line. */
+export class Reloader {
+  readonly #options: ReloaderOptions;
+  /** What the process was started with: that is what a restart would replace. */
+  readonly #started: ServerConfig;
+  #text: string;
+
+  constructor(options: ReloaderOptions) {
+    this.#options = options;
+    this.#started = options.first.config;
+    this.#text = options.first.text;
+  }
+
+  /** `isAsked`: a person wants an answer even when nothing has changed. */
+  reload(isAsked: boolean): void {
+    const { file, load, log } = this.#options;
+    const content = load();
+    if (content.text === this.#text && !isAsked) return;
+    this.#text = content.text;
+    if ('problems' in content) {
+      const [problem] = content.problems;
+      const more = content.problems.length - 1;
+      const first = problem === undefined ? '' : formatProblem(file, problem);
+      log.error(
+        `configuration not reloaded, the last good one stays in force: ${first}${more > 0 ? ` (and ${more} more)` : ''}`,
+      );
+    } else {
+      this.#apply(content.config);
+    }
+  }
+
+  #apply(config: ServerConfig): void {
+    const { apply, log } = this.#options;
+    try {
+      apply(config);
+    } catch (error) {
+      log.error('configuration not reloaded, the last good one stays in force', {
+        error: error instanceof Error ? error.message : String(error),
+      });
+      return;
+    }
+    const restart = restartNeeded(this.#started, config);
+    const counts = { policies: config.gate.policies.length, routes: config.gateway?.routes.length ?? 0 };
+    if (restart.length === 0) log.info('configuration reloaded', counts);
+    else log.warn('configuration reloaded; some changes need a restart', { ...counts, restart: restart.join(', ') });
+  }
+}

@@ -1,0 +1,137 @@
+import type { IncomingMessage } from 'node:http';
+import { isComportaError } from 'comporta';
+import { createGate, type GateOptions } from 'comporta/http';
+import { toGateOptions } from './config.js';
+import { valueAt } from './issues.js';
+import { formatPath, type Path, type Problem, parsePath } from './problem.js';
+import { takenBy } from './routes-order.js';
+import type { Source } from './source.js';
+import type { FileConfig } from './types.js';
+
+type Report = (path: Path, message: string, hint?: string) => void;
+
+/** Faults that no single field shows: doubles, things that can never happen, and what the library refuses. */
+export function checkMeaning(file: FileConfig, source: Source): Problem[] {
+  const problems: Problem[] = [];
+  const report: Report = (meant, message, hint) => {
+    const path = asWritten(source.value, meant);
+    problems.push({ ...source.locate(path, 'value'), path: formatPath(path), message, hint });
+  };
+  checkNames(file, source, report);
+  for (const i of file.policies.keys()) checkMatch(file, i, report);
+  checkRoutes(file, source, report);
+  checkAddresses(file, report);
+  if (problems.length === 0) checkWithLibrary(file, report);
+  return problems;
+}
+
+/** A single value may stand for a list of one: then the file has no index where the checked form has. */
+function asWritten(root: unknown, path: Path): Path {
+  const written: (string | number)[] = [];
+  for (const part of path) {
+    if (typeof part === 'string' || Array.isArray(valueAt(root, written))) written.push(part);
+  }
+  return written;
+}
+
+function checkNames({ policies }: FileConfig, source: Source, report: Report): void {
+  policies.forEach(({ name }, i) => {
+    const first = policies.findIndex((policy) => policy.name === name);
+    if (first === i) return;
+    const { line } = source.locate(['policies', first, 'name'], 'value');
+    report(
+      ['policies', i, 'name'],
+      `the name "${name}" is used twice (first on line ${line})`,
+      'names are part of the stored keys: give each policy its own',
+    );
+  });
+}
+
+/** Paths are matched after normalisation, so a pattern that normalisation would change matches nothing. */
+function checkMatch({ policies }: FileConfig, i: number, report: Report): void {
+  const match = policies[i]?.match;
+  for (const path of match?.path ?? []) {
+    const fault = patternFault(path);
+    if (fault !== undefined) report(['policies', i, 'match', 'path'], `no request can match "${path}": ${fault}`);
+  }
+  for (const host of match?.hosts ?? []) {
+    if (/:\d+$/.test(host) && !host.endsWith(']')) {
+      report(
+        ['policies', i, 'match', 'hosts'],
+        `no request can match "${host}": hosts are compared without port`,
+        'remove the port',
+      );
+    }
+  }
+}
+
+function patternFault(path: string): string | undefined {
+  if (/[?#]/.test(path)) return 'patterns hold no query or fragment';
+  if (path.includes('//')) return 'repeated slashes are merged before matching';
+  if (/(^|\/)\.{1,2}(\/|$)/.test(path)) return 'dot segments are resolved before matching';
+  return undefined;
+}
+
+function checkRoutes({ gateway }: FileConfig, source: Source, report: Report): void {
+  const routes = gateway?.routes ?? [];
+  routes.forEach(({ path }, i) => {
+    const fault = patternFault(path);
+    if (fault !== undefined) report(['gateway', 'routes', i, 'path'], `no request can match "${path}": ${fault}`);
+    const earlier = takenBy(routes, i);
+    if (earlier < 0) return;
+    const { line } = source.locate(['gateway', 'routes', earlier], 'key');
+    report(
+      ['gateway', 'routes', i],
+      `never reached: the route on line ${line} takes every such request`,
+      'put the more specific route first',
+    );
+  });
+}
+
+function checkAddresses({ gateway, api }: FileConfig, report: Report): void {
+  if (gateway === undefined && api === undefined) {
+    report(
+      [],
+      'nothing to serve: expected a gateway section',
+      'add gateway: { listen: 127.0.0.1:8080, routes: [{ path: /, upstream: echo }] }',
+    );
+  }
+  const [first, second] = [gateway?.listen, api?.listen];
+  if (
+    first !== undefined &&
+    second !== undefined &&
+    first.port !== 0 &&
+    first.port === second.port &&
+    first.host === second.host
+  ) {
+    report(['api', 'listen'], 'the gateway listens there already', 'choose another port');
+  }
+}
+
+/** The library judges its own settings, one policy at a time, so that each fault is found with its place. */
+function checkWithLibrary(file: FileConfig, report: Report): void {
+  const options = toGateOptions(file);
+  const general = new Set<string>();
+  options.policies.forEach((policy, i) => {
+    const fault = faultOf({ ...options, policies: [policy] });
+    if (fault?.path[0] === 'policies') report(['policies', i, ...fault.path.slice(2)], fault.message);
+    else if (fault !== undefined && !general.has(fault.message)) {
+      general.add(fault.message);
+      report(fault.path, fault.message);
+    }
+  });
+}
+
+function faultOf(options: GateOptions<IncomingMessage>): { readonly path: Path; readonly message: string } | undefined {
+  try {
+    void createGate(options).close();
+    return undefined;
+  } catch (error) {
+    const field = isComportaError(error) ? error.field : '';
+    const message = error instanceof Error ? error.message : String(error);
+    return {
+      path: parsePath(field),
+      message: message.startsWith(`${field}: `) ? message.slice(field.length + 2) : message,
+    };
+  }
+}

@@ -1,0 +1,139 @@
+import {
+  type Document,
+  isAlias,
+  isMap,
+  isScalar,
+  isSeq,
+  LineCounter,
+  type Node,
+  parseDocument,
+  Scalar,
+  visit,
+  type YAMLParseError,
+} from 'yaml';
+import { type Environment, expand, plainValue } from './environment.js';
+import type { Path, Problem } from './problem.js';
+
+/** Larger files are refused before they are read as YAML. */
+const TEXT_MAX_CHARS = 1_000_000;
+
+/** A file as plain values that still know where they were written. */
+export interface Source {
+  readonly value: unknown;
+  /** Faults of the text itself; when there are any, `value` is `undefined`. */
+  readonly problems: readonly Problem[];
+  /** Place of a value, or of its key; of the closest parent when the path does not exist. */
+  locate(path: Path, what: 'key' | 'value'): Place;
+}
+
+export interface Place {
+  readonly line: number;
+  readonly column: number;
+}
+
+/** Reads YAML or JSON and fills in environment variables. Never throws. */
+export function readSource(text: string, environment: Environment): Source {
+  if (text.length > TEXT_MAX_CHARS) {
+    return failed([
+      { line: 1, column: 1, path: '', message: `longer than ${TEXT_MAX_CHARS} characters`, hint: undefined },
+    ]);
+  }
+  const lines = new LineCounter();
+  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
+  const place = (offset: number): Place => {
+    const { line, col } = lines.linePos(offset);
+    return { line: Math.max(1, line), column: Math.max(1, col) };
+  };
+  const faults: Problem[] = readable(document.errors).map(({ code, message, pos }) => ({
+    ...place(pos[0]),
+    path: '',
+    ...explain(code, message, text.includes('${')),
+  }));
+  if (faults.length === 0) faults.push(...expandAll(document, environment, place));
+  if (faults.length > 0) return failed(faults);
+  try {
+    const value: unknown = document.toJS({ maxAliasCount: 100 });
+    return { value, problems: [], locate: (path, what) => place(offsetOf(document, path, what)) };
+  } catch (error) {
+    return failed([{ ...place(firstAlias(document)), path: '', ...explainAlias(error) }]);
+  }
+}
+
+function failed(problems: readonly Problem[]): Source {
+  return { value: undefined, problems, locate: () => ({ line: 1, column: 1 }) };
+}
+
+/** After a fault of syntax the parser is lost, and what it says next only misleads. */
+function readable(errors: readonly YAMLParseError[]): readonly YAMLParseError[] {
+  const first = errors.findIndex(({ code }) => !CLEAR.has(code));
+  return first < 0 ? errors : errors.slice(0, first + 1);
+}
+
+const CLEAR: ReadonlySet<string> = new Set(['DUPLICATE_KEY', 'TAB_AS_INDENT', 'MULTIPLE_DOCS']);
+
+interface Explanation {
+  readonly message: string;
+  readonly hint: string | undefined;
+}
+
+function explain(code: string, message: string, hasVariables: boolean): Explanation {
+  if (code === 'DUPLICATE_KEY') return { message: 'this key is given twice', hint: 'keep one of them' };
+  if (code === 'TAB_AS_INDENT') return { message: 'indented with a tab', hint: 'YAML indents with spaces only' };
+  if (code === 'MULTIPLE_DOCS')
+    return { message: 'a second document starts here', hint: 'one file holds one configuration' };
+  const hint = hasVariables ? `inside { } and [ ] a variable needs quotes: "$\{NAME}"` : undefined;
+  return { message: message.split('\n')[0] ?? message, hint };
+}
+
+function explainAlias(error: unknown): Explanation {
+  const message = error instanceof Error ? error.message : String(error);
+  if (message.startsWith('Excessive alias'))
+    return { message: 'aliases repeat too much', hint: 'write the values out' };
+  return { message: message.split('\n')[0] ?? message, hint: 'an alias (*name) needs its anchor (&name) before it' };
+}
+
+function expandAll(document: Document, environment: Environment, place: (offset: number) => Place): Problem[] {
+  const problems: Problem[] = [];
+  visit(document, {
+    Scalar(key, node) {
+      if (key === 'key' || typeof node.value !== 'string' || !node.value.includes('$')) return;
+      const expanded = expand(node.value, environment);
+      if ('fault' in expanded) {
+        problems.push({ ...place(node.range?.[0] ?? 0), path: '', message: expanded.fault, hint: expanded.hint });
+      } else {
+        node.value = node.type === Scalar.PLAIN ? plainValue(expanded.text) : expanded.text;
+      }
+    },
+  });
+  return problems;
+}
+
+function firstAlias(document: Document): number {
+  let offset = 0;
+  visit(document, {
+    Alias(_, node) {
+      offset = node.range?.[0] ?? 0;
+      return visit.BREAK;
+    },
+  });
+  return offset;
+}
+
+function offsetOf(document: Document, path: Path, what: 'key' | 'value'): number {
+  let node: unknown = document.contents;
+  let offset = (node as Node | null)?.range?.[0] ?? 0;
+  for (const part of path) {
+    if (isAlias(node)) node = node.resolve(document);
+    if (isMap(node)) {
+      const pair = node.items.find(({ key }) => isScalar(key) && String(key.value) === String(part));
+      if (pair === undefined) return offset;
+      offset = (pair.key as Node).range?.[0] ?? offset;
+      node = pair.value;
+    } else if (isSeq(node)) {
+      node = node.items[Number(part)];
+      if (node === undefined) return offset;
+      offset = (node as Node).range?.[0] ?? offset;
+    }
+  }
+  return what === 'value' && isScalar(node) && node.value !== null ? (node.range?.[0] ?? offset) : offset;
+}

@@ -1,0 +1,61 @@
+import type { FailureMode, Limit } from 'comporta';
+import type { HeaderForm } from 'comporta/http';
+
+/** Where to listen. */
+export interface Address {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** A checked file, field for field; durations are in milliseconds here. */
+export interface FileConfig {
+  readonly $schema?: string | undefined;
+  readonly store: string;
+  readonly timeout: number;
+  readonly onStoreFailure: FailureMode;
+  readonly trustedProxies: readonly string[];
+  readonly forwardedHeader: string;
+  readonly ipv6Prefix: number;
+  readonly headers: readonly HeaderForm[];
+  readonly countPreflight: boolean;
+  readonly policies: readonly PolicyConfig[];
+  readonly gateway?: GatewayConfig | undefined;
+  readonly api?: { readonly listen: Address } | undefined;
+}
+
+export interface PolicyConfig {
+  readonly name: string;
+  readonly match?: MatchConfig | undefined;
+  readonly key: readonly string[];
+  readonly limits: readonly Limit[];
+  readonly cost: number;
+  readonly timeout?: number | undefined;
+  readonly onStoreFailure?: FailureMode | undefined;
+  readonly shadow: boolean;
+}
+
+export interface MatchConfig {
+  readonly path?: readonly string[] | undefined;
+  readonly methods?: readonly string[] | undefined;
+  readonly hosts?: readonly string[] | undefined;
+}
+
+export interface GatewayConfig {
+  readonly listen: Address;
+  readonly routes: readonly RouteConfig[];
+  readonly maxHeaderBytes: number;
+  readonly maxBodyBytes?: number | undefined;
+  readonly headersTimeout: number;
+  readonly idleTimeout: number;
+  readonly upstreamConnections: number;
+  readonly drainTime: number;
+}
+
+export interface RouteConfig {
+  readonly path: string;
+  readonly host?: string | undefined;
+  readonly upstream: string;
+  readonly timeout: number;
+  readonly stripPrefix: boolean;
+  readonly preserveHost: boolean;
+}

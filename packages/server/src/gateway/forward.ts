@@ -1,0 +1,52 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Field } from 'comporta/http';
+import type { Dispatcher } from 'undici';
+import { answerFault } from './answer.js';
+import { echo } from './echo.js';
+import { Exchange } from './exchange.js';
+import type { Pools } from './pools.js';
+import { faults } from './problems.js';
+import { upstreamHeaders } from './request-headers.js';
+import { forwardedTarget } from './routes.js';
+import type { Site } from './site.js';
+import { hasBody } from './target.js';
+
+export interface Forwarder {
+  readonly pools: Pools;
+  /** How long a client may stop reading a response. */
+  readonly stallMs: number;
+  readonly isClosing: () => boolean;
+}
+
+/** Sends an admitted request to the upstream of its route. */
+export function forward(
+  forwarder: Forwarder,
+  site: Site,
+  request: IncomingMessage,
+  response: ServerResponse,
+  ours: readonly Field[],
+): void {
+  const { url = '/', headers } = request;
+  const route = site.findRoute(headers.host ?? '', url);
+  if (route === undefined) return void answerFault(request, response, faults.noRoute, forwarder.isClosing());
+  if (Number(headers['content-length']) > site.maxBodyBytes) {
+    return void answerFault(request, response, faults.bodyTooLarge, forwarder.isClosing());
+  }
+  if (route.upstream === 'echo') return void echo(request, response, ours, forwarder.isClosing);
+  const { stallMs, isClosing, pools } = forwarder;
+  const exchange = new Exchange({ request, response, headers: ours, timeoutMs: route.timeoutMs, stallMs, isClosing });
+  const { isTrusted, clientHeader } = site;
+  pools.of(route.upstream).dispatch(
+    {
+      path: forwardedTarget(route, url),
+      method: request.method as Dispatcher.HttpMethod,
+      headers: upstreamHeaders(request, {
+        isTrusted: isTrusted(request.socket),
+        clientHeader,
+        preserveHost: route.preserveHost,
+      }),
+      body: hasBody(request) ? exchange.takeBody(site.maxBodyBytes) : null,
+    },
+    exchange,
+  );
+}

@@ -1,0 +1,133 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { Duplex } from 'node:stream';
+import type { Verdict } from 'comporta/http';
+import type { GatewayConfig } from '../config/types.js';
+import { answer, answerFault } from './answer.js';
+import { answerBadRequest } from './bad-request.js';
+import { decide } from './decide.js';
+import { drainServer } from './drain.js';
+import { type Forwarder, forward } from './forward.js';
+import { Pools } from './pools.js';
+import { faults } from './problems.js';
+import { appendOurs } from './response-headers.js';
+import { retireSite, type Site } from './site.js';
+import { targetFault } from './target.js';
+import { Upgrades } from './upgrade.js';
+
+export type GatewayLimits = Pick<
+  GatewayConfig,
+  'maxHeaderBytes' | 'headersTimeout' | 'idleTimeout' | 'upstreamConnections'
+>;
+
+export interface GatewayOptions {
+  readonly site: Site;
+  readonly limits: GatewayLimits;
+  /** Told of faults of the gateway itself; requests never see them. */
+  readonly onError: (error: unknown) => void;
+}
+
+/** How often connections are checked for late headers. */
+const CHECK_EVERY_MS = 1000;
+
+/** A reverse proxy that asks the gate before anything reaches an upstream. */
+export class Gateway {
+  readonly server: Server;
+  readonly #pools: Pools;
+  readonly #upgrades: Upgrades;
+  readonly #forwarder: Forwarder;
+  readonly #onError: (error: unknown) => void;
+  #site: Site;
+  #isDraining = false;
+
+  constructor({ site, limits, onError }: GatewayOptions) {
+    this.#site = site;
+    this.#onError = onError;
+    this.#pools = new Pools(limits.upstreamConnections);
+    this.#forwarder = { pools: this.#pools, stallMs: limits.idleTimeout, isClosing: () => this.#isDraining };
+    this.#upgrades = new Upgrades();
+    this.server = this.#createServer(limits);
+  }
+
+  /** Later requests follow the new site; the old one ends after the decisions that it still owes. */
+  replaceSite(site: Site): void {
+    const old = this.#site;
+    this.#site = site;
+    retireSite(old);
+    this.#pools.keepOnly(new Set(site.routes.map(({ upstream }) => upstream)));
+  }
+
+  /** Takes no new connections, lets requests in flight finish for so long, then cuts what is left. */
+  async drain(limitMs: number): Promise<void> {
+    this.#isDraining = true;
+    await drainServer(this.server, limitMs);
+    this.#upgrades.destroy();
+    await this.#pools.close();
+    retireSite(this.#site);
+  }
+
+  #createServer(limits: GatewayLimits): Server {
+    const server = createServer({
+      maxHeaderSize: limits.maxHeaderBytes,
+      headersTimeout: limits.headersTimeout,
+      keepAliveTimeout: limits.idleTimeout,
+      connectionsCheckingInterval: CHECK_EVERY_MS,
+      // Checked here, to answer like every other fault.
+      requireHostHeader: false,
+      // A long upload is no fault; silence inside one is, and is timed per route.
+      requestTimeout: 0,
+    });
+    server.on('request', this.#handle);
+    server.on('checkContinue', this.#handle);
+    server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) =>
+      this.#upgrade(request, socket, head),
+    );
+    server.on('connect', (_: IncomingMessage, socket: Duplex) => this.#upgrades.refuse(socket, faults.noConnect));
+    server.on('clientError', answerBadRequest);
+    return server;
+  }
+
+  readonly #handle = (request: IncomingMessage, response: ServerResponse): void => {
+    response.on('error', ignore);
+    try {
+      const fault = targetFault(request);
+      if (fault !== undefined) return void answerFault(request, response, fault, true);
+      const site = this.#site;
+      const verdict = decide(site, request);
+      if (!(verdict instanceof Promise)) return void this.#follow(verdict, site, request, response);
+      verdict
+        .then((later) => this.#follow(later, site, request, response))
+        .catch((error) => this.#failed(error, request, response));
+    } catch (error) {
+      this.#failed(error, request, response);
+    }
+  };
+
+  #follow(verdict: Verdict, site: Site, request: IncomingMessage, response: ServerResponse): void {
+    if (response.destroyed) return;
+    if (verdict.allowed) return void forward(this.#forwarder, site, request, response, verdict.headers);
+    const headers: string[] = [];
+    appendOurs(headers, verdict.headers, request.headers.origin !== undefined);
+    answer(request, response, verdict.status, headers, verdict.body, this.#isDraining);
+  }
+
+  #failed(error: unknown, request: IncomingMessage, response: ServerResponse): void {
+    this.#onError(error);
+    answerFault(request, response, faults.internal, true);
+  }
+
+  #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
+    socket.on('error', ignore);
+    if (!this.#upgrades.isWebSocket(request)) return void this.#upgrades.serveWithout(request, socket, this.#handle);
+    const fault = targetFault(request) ?? this.#upgrades.faultOf(request);
+    if (fault !== undefined) return void this.#upgrades.refuse(socket, fault);
+    const site = this.#site;
+    Promise.resolve(decide(site, request))
+      .then((verdict) => this.#upgrades.follow(verdict, site, request, socket, head))
+      .catch((error) => {
+        this.#onError(error);
+        socket.destroy();
+      });
+  }
+}
+
+function ignore(): void {}

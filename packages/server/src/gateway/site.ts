@@ -1,0 +1,52 @@
+import type { IncomingMessage } from 'node:http';
+import type { Gate } from 'comporta/http';
+import type { GatewayConfig } from '../config/types.js';
+import { type FindRoute, type Route, routeFinder, toRoute } from './routes.js';
+import { type IsTrusted, trustOf } from './trust.js';
+
+/** What a reload replaces as a whole: rules, routes and whom to trust. */
+export interface Site {
+  /** `undefined` when there are no policies: then requests are only forwarded. */
+  readonly gate: Gate<IncomingMessage> | undefined;
+  readonly routes: readonly Route[];
+  readonly findRoute: FindRoute;
+  readonly isTrusted: IsTrusted;
+  /** Header in which trusted proxies name the client. */
+  readonly clientHeader: string;
+  readonly maxBodyBytes: number;
+  /** Decisions that are still being made; the gate of a replaced site closes after the last one. */
+  pendingDecisions: number;
+  isReplaced: boolean;
+}
+
+export interface SiteOptions {
+  readonly gate: Gate<IncomingMessage> | undefined;
+  readonly gateway: Pick<GatewayConfig, 'routes' | 'maxBodyBytes'>;
+  readonly trustedProxies?: readonly string[];
+  readonly forwardedHeader?: string;
+}
+
+export function createSite({
+  gate,
+  gateway,
+  trustedProxies = [],
+  forwardedHeader = 'x-forwarded-for',
+}: SiteOptions): Site {
+  const routes = gateway.routes.map(toRoute);
+  return {
+    gate,
+    routes,
+    findRoute: routeFinder(routes),
+    isTrusted: trustOf(trustedProxies),
+    clientHeader: forwardedHeader.toLowerCase(),
+    maxBodyBytes: gateway.maxBodyBytes ?? Number.POSITIVE_INFINITY,
+    pendingDecisions: 0,
+    isReplaced: false,
+  };
+}
+
+/** Ends a site that takes no new requests, after the decisions that it still owes. */
+export function retireSite(site: Site): void {
+  site.isReplaced = true;
+  if (site.pendingDecisions === 0) site.gate?.close().catch(() => undefined);
+}
