@@ -10,7 +10,11 @@ if value then
   local storedStart, storedCurrent, storedPrevious = struct.unpack('ddd', value)
   stepped = now < storedStart
   local passed = start - storedStart
-  if passed <= 0 then current, previous = storedCurrent, storedPrevious elseif passed <= window then previous = storedCurrent end
+  if passed <= 0 then
+    current, previous = storedCurrent, storedPrevious
+  elseif passed <= window then
+    previous = storedCurrent
+  end
 end
 local offset = now - start
 local function waitFor(wanted)

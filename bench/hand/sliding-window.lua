@@ -20,16 +20,24 @@ elseif used + cost > limit then
   local low, high, target = 0, redis.call('ZCARD', key) - 1, used + cost - limit + firstTotal - firstCost
   while low < high do
     local middle = math.floor((low + high) / 2)
-    if tonumber(string.sub(redis.call('ZRANGE', key, middle, middle)[1], 1, 15)) >= target then high = middle else low = middle + 1 end
+    local member = redis.call('ZRANGE', key, middle, middle)[1]
+    if tonumber(string.sub(member, 1, 15)) >= target then high = middle else low = middle + 1 end
   end
   retry = math.ceil((redis.call('ZRANGE', key, low, low, 'WITHSCORES')[2] + window - now) / 1000)
 else
   total, used, lastAt = total + cost, used + cost, now
   local member
-  if cost == 1 then member = string.format('%015.0f', total) else member = string.format('%015.0f:%.0f', total, cost) end
+  if cost == 1 then
+    member = string.format('%015.0f', total)
+  else
+    member = string.format('%015.0f:%.0f', total, cost)
+  end
   redis.call('ZADD', key, now, member)
   redis.call('PEXPIRE', key, math.ceil(window / 1000) + 1000)
 end
 local reset, nextAfter = 0, 0
-if used > 0 then reset, nextAfter = math.ceil((lastAt + window - now) / 1000), math.ceil((firstAt + window - now) / 1000) end
+if used > 0 then
+  reset = math.ceil((lastAt + window - now) / 1000)
+  nextAfter = math.ceil((firstAt + window - now) / 1000)
+end
 return { now, math.max(0, limit - used), retry, reset, nextAfter }

@@ -1,5 +1,6 @@
 #!lua
-local cost, full, token, rate, tick = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
+local cost, full, token = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+local rate, tick = tonumber(ARGV[5]), tonumber(ARGV[6])
 local time = redis.call('TIME')
 local us = time[1] * 1000000 + time[2]
 local at = us - us % tick

@@ -4,7 +4,7 @@ export function median(numbers) {
   return sorted[Math.floor(sorted.length / 2)];
 }
 
-/** Prints one row, `median [min-max]` of the ratios and the medians of the absolute figures; returns the median ratio. */
+/** Prints one row, `median [min-max]` of ratios and medians of absolute figures; returns the median ratio. */
 export function formatRatios(name, ratios, absolute) {
   const middle = median(ratios);
   const figures = Object.entries(absolute).map(([key, values]) => `${key} ${median(values).toFixed(2)}`);

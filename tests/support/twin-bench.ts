@@ -1,7 +1,7 @@
 import type { Limit } from 'comporta';
 import type { Redis } from 'ioredis';
 import { compose, type Operation, type Script } from '../../packages/comporta/src/algorithms/compose.js';
-import type { Plan, StoreReply } from '../../packages/comporta/src/stores/store.js';
+import type { StoreReply } from '../../packages/comporta/src/stores/store.js';
 import { type Step, stepClock } from './arbitraries.js';
 import { isAllowed, MemoryBench } from './memory-bench.js';
 

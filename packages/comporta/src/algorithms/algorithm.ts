@@ -16,9 +16,9 @@ export interface Algorithm<State = unknown> {
   readonly params: Readonly<Record<string, Param>>;
   /** Turns validated settings (durations in ms) into `args`; throws when they do not fit together. */
   compile(settings: Readonly<Record<string, number>>): CompiledLimit;
-  /** Brings a state to `now` and says whether `cost` fits. Reads only; `undefined` is a subject never seen. */
+  /** Brings a state to `now` and says whether `cost` fits. Reads only; `undefined`: never seen. */
   evaluate(state: State | undefined, now: number, cost: number, args: readonly number[]): Evaluation<State>;
-  /** The state after a charge; may reuse the evaluated one. Cost 0 keeps it as evaluated, for a clock that stepped back. */
+  /** The state after a charge; may reuse the evaluated one. Cost 0 stores it as evaluated, after a clock step. */
   commit(state: State, now: number, cost: number, args: readonly number[]): State;
   /** What an evaluated or committed state means for a caller. */
   describe(state: State, now: number, args: readonly number[]): Description;

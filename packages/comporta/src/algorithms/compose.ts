@@ -64,7 +64,8 @@ function evaluateAll(limits: readonly Limit[]): string {
     const from = 3 + argumentsBefore(limits, i);
     const read = args.map((_, j) => `tonumber(ARGV[${from + j}])`).join(', ');
     const results = [`retry${i}`, `stepped${i}`, ...carry(name).map((word) => word + i)];
-    return `local ${numbered(args, i)} = ${read}\nlocal ${results.join(', ')}\n${inline(limit, i, 'evaluate', results)}`;
+    const locals = `local ${numbered(args, i)} = ${read}\nlocal ${results.join(', ')}\n`;
+    return locals + inline(limit, i, 'evaluate', results);
   });
   return parts.join('');
 }

@@ -64,7 +64,7 @@ export function checkName(name: unknown, field: string): asserts name is string 
   }
 }
 
-/** Gives every limit an id that is unique in its policy: its own, else its algorithm's name, numbered from the second on. */
+/** Gives every limit an id unique in its policy: its own, else its algorithm's name, numbered from the second on. */
 export function withIds(limits: readonly Limit[], field = 'limits'): (Limit & { readonly id: string })[] {
   const taken = new Set<string>();
   return limits.map((limit, i) => {

@@ -14,7 +14,7 @@ interface State {
   readonly token: number;
 }
 
-/** Buckets that fill within a second count in microseconds, for in a millisecond they may overflow; others in milliseconds. */
+/** Buckets that fill within a second count in microseconds, since a millisecond may fill them; others in milliseconds. */
 const FAST_MS = 1000;
 const TICKS_US = { fast: 1, ordinary: 1000 } as const;
 

@@ -42,7 +42,7 @@ export interface Decision {
   readonly cost: number;
   /** Unique per decision; makes a refund idempotent. */
   readonly id: string;
-  /** The deciding clock's time, in µs since the epoch (the key's own server when Redis decided); 0 when nobody counted. */
+  /** Time by the deciding clock (the key's server, if Redis decided), in µs since the epoch; 0 when nobody counted. */
   readonly atUs: number;
   /** One state per limit in the policy's order; empty when the failure mode answered without counting. */
   readonly limits: readonly LimitState[];

@@ -1,4 +1,7 @@
+export { parseIp } from '../identity/ip.js';
+export { parseProxies, type TrustedProxies } from '../identity/proxies.js';
 export { ANONYMOUS, type Key, type KeySource } from '../identity/subject.js';
+export { pathSegments, resolvedSegments } from '../policies/path.js';
 export type { Match, Policy } from '../policies/policy.js';
 export { applyFields, type FieldTarget } from './apply.js';
 export { createGate, type Gate, type GateOptions, type Verdict } from './gate.js';

@@ -21,22 +21,36 @@ export interface Combined {
  * it can refuse another request of that subject that would have fitted.
  */
 export function decideAll(checks: readonly Check[], options: CallOptions = {}): MaybePromise<Combined> {
-  const answers = checks.map(({ limiter, subject, cost }) =>
-    limiter.decide(subject, cost === undefined ? options : { ...options, cost }),
-  );
+  const answers = askAll(checks, options);
   return answers.some((answer) => answer instanceof Promise)
     ? Promise.all(answers).then((decisions) => settle(checks, decisions))
     : settle(checks, answers as readonly Decision[]);
 }
 
+/** Misuse of one check is thrown; what those before it charged goes back. */
+function askAll(checks: readonly Check[], options: CallOptions): MaybePromise<Decision>[] {
+  const answers: MaybePromise<Decision>[] = [];
+  try {
+    for (const { limiter, subject, cost } of checks) {
+      answers.push(limiter.decide(subject, cost === undefined ? options : { ...options, cost }));
+    }
+    return answers;
+  } catch (error) {
+    void Promise.all(answers).then((decisions) => giveBackAll(checks, decisions));
+    throw error;
+  }
+}
+
 function settle(checks: readonly Check[], decisions: readonly Decision[]): Combined {
   const allowed = decisions.every((decision) => decision.allowed);
-  if (!allowed) {
-    decisions.forEach((decision, i) => {
-      if (decision.allowed) giveBack((checks[i] as Check).limiter, decision);
-    });
-  }
+  if (!allowed) giveBackAll(checks, decisions);
   return { allowed, decisions };
+}
+
+function giveBackAll(checks: readonly Check[], decisions: readonly Decision[]): void {
+  decisions.forEach((decision, i) => {
+    if (decision.allowed) giveBack((checks[i] as Check).limiter, decision);
+  });
 }
 
 /** In the background; a limiter that was closed meanwhile keeps the charge, which then runs out by itself. */

@@ -5,8 +5,22 @@ import type { Plan, StoreReply } from '../stores/store.js';
 const PROCESS_ID: string = Array.from({ length: 4 }, () => Math.floor(Math.random() * 2 ** 24).toString(36)).join('');
 let count = 0;
 
+/** First character of the ids of looks: no other id begins so. */
+const LOOK = '.';
+
+/** Whether a decision charged nothing, whatever its cost, because it was only a look. */
+export function isLook({ id }: Decision): boolean {
+  return id.startsWith(LOOK);
+}
+
 /** Words a store's numbers as a decision. */
-export function toDecision(plan: Plan, reply: StoreReply, subject: string, cost: number): Decision {
+export function toDecision(
+  plan: Plan,
+  reply: StoreReply,
+  operation: 'consume' | 'peek',
+  subject: string,
+  cost: number,
+): Decision {
   const { numbers, degraded, atUs } = reply;
   const limits: LimitState[] = [];
   let binding: LimitState | undefined;
@@ -22,7 +36,7 @@ export function toDecision(plan: Plan, reply: StoreReply, subject: string, cost:
     policy: plan.policy,
     subject,
     cost,
-    id: `${PROCESS_ID}${(count++).toString(36)}`,
+    id: `${operation === 'peek' ? LOOK : ''}${PROCESS_ID}${(count++).toString(36)}`,
     atUs,
     limits,
     binding,

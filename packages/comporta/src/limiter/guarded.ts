@@ -4,7 +4,7 @@ import type { Emitter, LimiterEvents, Listener } from '../core/events.js';
 import type { Guard } from '../resilience/guard.js';
 import { checkSubject } from '../stores/keyspace.js';
 import type { MaybePromise, Plan } from '../stores/store.js';
-import { toDecision } from './decision.js';
+import { isLook, toDecision } from './decision.js';
 import type { CallOptions, Limiter } from './limiter.js';
 
 /** The one implementation of {@link Limiter}: checks arguments, asks the guard, words the decision. */
@@ -41,7 +41,7 @@ export class GuardedLimiter implements Limiter {
 
   async refund(decision: Decision, amount: number = decision?.cost): Promise<boolean> {
     this.#checkRefund(decision, amount);
-    if (amount === 0) return false;
+    if (amount === 0 || isLook(decision)) return false;
     const { subject, id: decisionId, atUs, degraded } = decision;
     return this.#guard.refund({ subject, decisionId, atUs, amount }, degraded);
   }
@@ -73,7 +73,7 @@ export class GuardedLimiter implements Limiter {
       cost,
       timeoutMs: options?.timeoutMs,
       signal: options?.signal,
-      word: (reply) => toDecision(this.#plan, reply, subject, cost),
+      word: (reply) => toDecision(this.#plan, reply, operation, subject, cost),
     });
   }
 
@@ -89,7 +89,7 @@ export class GuardedLimiter implements Limiter {
       );
     }
     const timeoutMs = options?.timeoutMs;
-    if (timeoutMs !== undefined && !(timeoutMs >= 0)) {
+    if (timeoutMs !== undefined && !(typeof timeoutMs === 'number' && timeoutMs >= 0)) {
       throw new ComportaError(
         'ERR_OPTION',
         `timeoutMs: expected milliseconds of at least 0, got ${show(timeoutMs)}`,

@@ -10,8 +10,13 @@ const PLAIN = /^(?:\/[a-z0-9_~!$&'()*+,=:@-][a-z0-9._~!$&'()*+,=:@-]*)+$/;
 export function pathSegments(url: string): readonly string[] {
   const path = pathOf(url);
   if (PLAIN.test(path)) return path.slice(1).split('/');
+  return resolvedSegments(url).map((segment) => segment.toLowerCase());
+}
+
+/** As {@link pathSegments}, with the letters' case as it was sent: what to forward of an odd spelling. */
+export function resolvedSegments(url: string): readonly string[] {
   const segments: string[] = [];
-  for (const written of path.split('/')) {
+  for (const written of pathOf(url).split('/')) {
     const segment = normalSegment(written);
     if (segment === '..') segments.pop();
     else if (segment !== '' && segment !== '.') segments.push(segment);
@@ -34,5 +39,5 @@ function pathOf(url: string): string {
 function normalSegment(written: string): string {
   const semicolon = written.indexOf(';');
   const text = semicolon < 0 ? written : written.slice(0, semicolon);
-  return decodePercent(text).toLowerCase();
+  return decodePercent(text);
 }

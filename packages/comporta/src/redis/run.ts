@@ -26,6 +26,8 @@ export class ScriptRunner {
   readonly #clock: Clock;
   /** Scripts being loaded, by node and SHA-1, so that a flushed cache costs one upload, not one per caller. */
   readonly #loading: Map<string, Promise<unknown>> = new Map();
+  /** By node, whoever waits longest since it last answered: once that one has given up, the node is silent. */
+  readonly #unanswered: Map<RedisNode, Waiter> = new Map();
   #refreshedAtUs = 0;
 
   constructor(client: RedisClient, clock: Clock) {
@@ -37,7 +39,24 @@ export class ScriptRunner {
   run<T>(call: ScriptCall, decode: (reply: unknown) => T): Promise<T> {
     const node = this.#client.nodeOf(call.slot);
     if (node?.isReady() !== true) return Promise.reject(this.#notReady(node));
-    return node.send(call.command).then(decode, (error) => this.#again(error, call, node, 1).then(decode));
+    this.#noteSilence(node, call.waiter);
+    return node.send(call.command).then(
+      (reply) => {
+        this.#unanswered.delete(node);
+        return decode(reply);
+      },
+      (error) => {
+        this.#unanswered.delete(node);
+        return this.#again(error, call, node, 1).then(decode);
+      },
+    );
+  }
+
+  /** A frozen node keeps its connections and never says MOVED: only the rest of the cluster knows who took over. */
+  #noteSilence(node: RedisNode, waiter: Waiter | undefined): void {
+    const longest = this.#unanswered.get(node);
+    if (longest?.isOver === true) this.#refresh(node.address);
+    if (longest === undefined && waiter !== undefined) this.#unanswered.set(node, waiter);
   }
 
   async #again(error: unknown, call: ScriptCall, from: RedisNode, attempt: number): Promise<unknown> {

@@ -83,11 +83,11 @@ export class Breaker {
   failure(nowMs: number, chance: number): void {
     if (this.#state.kind === 'open') return;
     this.#consecutive++;
-    if (this.#state.kind === 'halfOpen') return this.#open(nowMs, chance);
-    this.#count(nowMs, 1);
+    if (this.#state.kind === 'closed') this.#count(nowMs, 1);
     const { consecutiveFailures, minimumCalls, failureRatio } = this.#settings;
     const isFailing = this.#calls >= minimumCalls && this.#failures >= this.#calls * failureRatio;
-    if (this.#consecutive >= consecutiveFailures || isFailing) this.#open(nowMs, chance);
+    const probeFailed = this.#state.kind === 'halfOpen';
+    if (probeFailed || isFailing || this.#consecutive >= consecutiveFailures) this.#open(nowMs, chance);
   }
 
   #count(nowMs: number, failures: number): void {

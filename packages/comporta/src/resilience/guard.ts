@@ -79,8 +79,12 @@ export class Guard {
 
   /** Forgets a subject in the store and locally; rejects with a {@link StoreError}. */
   async reset(subject: string): Promise<number> {
-    await this.#local.reset(subject);
-    return this.#bounded((waiter) => this.#store.reset(subject, waiter));
+    try {
+      return await this.#bounded((waiter) => this.#store.reset(subject, waiter));
+    } finally {
+      // Last, for over memory the two are one and the count is the store's.
+      await this.#local.reset(subject);
+    }
   }
 
   #bounded<T>(start: (waiter: Waiter) => MaybePromise<T>): MaybePromise<T> {

@@ -1,12 +1,12 @@
 import type { FailureMode } from 'comporta';
 import type { HeaderForm } from 'comporta/http';
+import { parseStoreUrl } from 'comporta/redis';
 import { z } from 'zod';
 import { address, duration, oneOrMany, text } from './fields.js';
 import { limitSchema } from './limits.js';
 import type { FileConfig, GatewayConfig, MatchConfig, PolicyConfig, RouteConfig } from './types.js';
 
 const HOUR_MS = 3_600_000;
-const STORE_URL = /^rediss?(-cluster)?:\/\/([^@/]*@)?[^@/:,]+(:\d{1,5})?(,[^@/:,]+(:\d{1,5})?)*(\/\d*)?$/;
 
 const failureMode: z.ZodType<FailureMode> = z.enum(['local', 'open', 'closed']);
 const headerForm: z.ZodType<HeaderForm> = z.enum(['draft-11', 'draft-7', 'draft-6', 'legacy', 'none']);
@@ -101,10 +101,19 @@ const gatewaySchema: z.ZodType<GatewayConfig> = z.strictObject({
     .describe('Time that requests in flight have to finish after SIGTERM.'),
 });
 
+function isStoreUrl(value: string): boolean {
+  try {
+    parseStoreUrl(value);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 /** Checked by hand because a wrong address may hold a password, which no message may repeat. */
 const storeAddress: z.ZodType<string> = z
   .string()
-  .refine((value) => value === 'memory' || STORE_URL.test(value), {
+  .refine((value) => value === 'memory' || isStoreUrl(value), {
     error: 'expected memory, redis://host:port, rediss://host:port or redis-cluster://host:port,host:port',
   })
   .meta({ examples: ['memory', 'redis://127.0.0.1:6379', 'redis-cluster://10.0.0.1:6379,10.0.0.2:6379'] });

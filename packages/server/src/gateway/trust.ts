@@ -1,32 +1,18 @@
-import { BlockList, isIPv6, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
+import { parseIp, parseProxies } from 'comporta/http';
 
 /** Whether the peer of a connection may speak for its clients. Asked once per connection. */
 export type IsTrusted = (socket: Socket) => boolean;
 
-/** The names that the library's own list of proxies knows. */
-const NAMED: Readonly<Record<string, readonly string[]>> = {
-  loopback: ['127.0.0.0/8', '::1/128'],
-  linklocal: ['169.254.0.0/16', 'fe80::/10'],
-  private: ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', 'fc00::/7'],
-  unix: [],
-};
-
 /** Needs ranges that the configuration check let through. */
 export function trustOf(ranges: readonly string[]): IsTrusted {
   if (ranges.length === 0) return () => false;
-  if (ranges.includes('unsafe:all')) return () => true;
-  const list = new BlockList();
-  for (const range of ranges.flatMap((name) => NAMED[name] ?? [name])) {
-    const [address = '', prefix] = range.split('/');
-    const family = isIPv6(address) ? 'ipv6' : 'ipv4';
-    list.addSubnet(address, Number(prefix ?? (family === 'ipv6' ? 128 : 32)), family);
-  }
+  const trusts = parseProxies(ranges);
   const known = new WeakMap<Socket, boolean>();
   return (socket) => {
     let isTrusted = known.get(socket);
     if (isTrusted === undefined) {
-      const address = plainAddress(socket.remoteAddress);
-      isTrusted = address !== '' && list.check(address, isIPv6(address) ? 'ipv6' : 'ipv4');
+      isTrusted = trusts(socket.remoteAddress === undefined ? undefined : parseIp(socket.remoteAddress));
       known.set(socket, isTrusted);
     }
     return isTrusted;
