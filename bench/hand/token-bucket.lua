@@ -13,7 +13,6 @@ if value then
     local whole = math.floor(used / scale)
     used = whole * token + math.ceil((used - whole * scale) * token / scale)
   end
-  if used > full then used = full end
   if at < storedAt then
     stepped = true
   else
@@ -25,13 +24,13 @@ local needed = cost * token
 local retry = 0
 if needed > full then
   retry = -1
-elseif needed > full - used then
+elseif needed > math.max(0, full - used) then
   retry = math.ceil(math.ceil((needed - full + used) / rate) * tick / 1000)
 else
   used = used + needed
 end
 local reset = math.ceil(math.ceil(used / rate) * tick / 1000)
 if retry == 0 or stepped then redis.call('SET', KEYS[1], struct.pack('ddd', used, at, token), 'PX', reset + 1000) end
-local level = full - used
-local nextAfter = math.ceil(math.ceil(math.min(used, token - level % token) / rate) * tick / 1000)
-return { us, math.floor(level / token), retry, reset, nextAfter }
+local remaining = math.max(0, math.floor((full - used) / token))
+local missing = math.min(used, (remaining + 1) * token - full + used)
+return { us, remaining, retry, reset, math.ceil(math.ceil(missing / rate) * tick / 1000) }

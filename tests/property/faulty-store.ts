@@ -81,12 +81,13 @@ export class FaultyStore implements Store {
     if (end === 'throw') throw refused();
     return new Promise<T>((resolve, reject) => {
       const send = (): void => {
-        if (waiter?.isOver === true || end === 'fail unsent') return reject(refused());
-        if (!end.endsWith('undone')) call.reply = run();
-        if (!end.startsWith('hang')) this.#clock.startTimer(replyMs, reply);
+        const isLost = waiter?.isOver === true || end === 'fail unsent';
+        if (!isLost && !end.endsWith('undone')) call.reply = run();
+        if (isLost) reject(refused());
+        else if (end.startsWith('fail')) this.#clock.startTimer(replyMs, () => reject(refused()));
+        else if (end === 'answer') this.#clock.startTimer(replyMs, answer);
       };
-      const reply = (): void => {
-        if (end.startsWith('fail')) return reject(refused());
+      const answer = (): void => {
         call.answeredUs = this.#clock.nowUs();
         resolve(call.reply as T);
       };

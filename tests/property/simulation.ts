@@ -1,4 +1,4 @@
-import { type Decision, type FailureMode, type Limiter, slidingWindow } from 'comporta';
+import { type Decision, type FailureMode, type Limiter, memoryStore, type PolicyStore, slidingWindow } from 'comporta';
 import fc from 'fast-check';
 import { expect } from 'vitest';
 import { wire } from '../../packages/comporta/src/limiter/create.js';
@@ -63,10 +63,10 @@ interface Pending {
   readonly step: Step;
   /** What the store was asked on its behalf; nothing when the caller had given up before. */
   readonly asked: Asked | undefined;
-  readonly startedUs: number;
   /** When it must have settled: time limit or the caller's giving up. */
   readonly dueUs: number;
   decision?: Decision;
+  isChecked: boolean;
   isRefunded: boolean;
 }
 
@@ -76,8 +76,12 @@ export class Simulation {
   readonly store: FaultyStore;
   readonly pending: Pending[] = [];
   readonly changes: string[] = [];
+  /** Failures that the limiter told of, and those that there were. */
+  readonly failures = { told: 0, real: 0 };
   readonly #limiter: Limiter;
   readonly #mode: FailureMode;
+  /** Played with what the limiter decides locally, to tell what that must be. */
+  readonly #local: PolicyStore;
 
   constructor({ mode, fates }: Pick<Scenario, 'mode' | 'fates'>) {
     this.#mode = mode;
@@ -85,6 +89,8 @@ export class Simulation {
     const limits = slidingWindow({ limit: LIMIT, window: WINDOW_MS });
     const options = { policy: 'p', limits, store: this.store, timeoutMs: TIMEOUT_MS, onStoreFailure: mode };
     this.#limiter = wire(options, this.clock);
+    this.#local = memoryStore({ clock: this.clock }).bind({ policy: 'p', limits: this.#limiter.limits });
+    this.#limiter.on('storeError', () => this.failures.told++);
     this.#limiter.on('degraded', () => this.changes.push('degraded'));
     this.#limiter.on('recovered', () => this.changes.push('recovered'));
   }
@@ -99,25 +105,28 @@ export class Simulation {
     await this.clock.pass(1000);
     this.#check();
     expect(this.clock.timers).toBe(0);
+    expect(this.failures.told).toBe(this.failures.real);
   }
 
   #decide(step: Step): void {
     const { action, subject, cost, timeoutMs, abortMs } = step;
-    const [abort, startedUs, before] = [new AbortController(), this.clock.nowUs(), this.store.asked.length];
+    const [abort, before] = [new AbortController(), this.store.asked.length];
     if (abortMs === 0) abort.abort();
     else if (abortMs !== undefined) this.clock.startTimer(abortMs, () => abort.abort());
     const waitMs = Math.min(TIMEOUT_MS, timeoutMs ?? TIMEOUT_MS, abortMs ?? TIMEOUT_MS);
     const options = { cost, signal: abort.signal, ...(timeoutMs === undefined ? {} : { timeoutMs }) };
     const answer = this.#limiter[action === 'peek' ? 'peek' : 'consume'](subject, options);
     const asked = this.store.asked.slice(before);
-    expect(asked.map(({ operation }) => operation)).toEqual(
-      abortMs === 0 ? [] : [action === 'peek' || cost === 0 ? 'peek' : 'consume'],
-    );
-    const entry: Pending = { step, asked: asked[0], startedUs, dueUs: startedUs + waitMs * 1000, isRefunded: false };
+    const operation = action === 'peek' || cost === 0 ? 'peek' : 'consume';
+    expect(asked.map((call) => call.operation)).toEqual(abortMs === 0 ? [] : [operation]);
+    const dueUs = this.clock.nowUs() + waitMs * 1000;
+    const entry: Pending = { step, asked: asked[0], dueUs, isChecked: false, isRefunded: false };
     this.pending.push(entry);
     void answer.then((decision) => {
       entry.decision = decision;
       expect(this.clock.nowUs()).toBeLessThanOrEqual(entry.dueUs);
+      if (decision.degraded?.mode === 'local') this.#compareLocal(operation, decision);
+      if (decision.degraded !== undefined && decision.degraded.cause !== 'aborted') this.failures.real++;
     });
   }
 
@@ -127,19 +136,32 @@ export class Simulation {
     );
     const entry = charged.at(-1 - back);
     if (entry?.decision === undefined) return;
-    const dueUs = this.clock.nowUs() + TIMEOUT_MS * 1000;
-    void this.#limiter.refund(entry.decision).then((given) => {
+    const { subject, id: decisionId, atUs, cost: amount, degraded } = entry.decision;
+    const [dueUs, before] = [this.clock.nowUs() + TIMEOUT_MS * 1000, this.store.asked.length];
+    if (degraded?.mode === 'local') this.#local.refund({ subject, decisionId, atUs, amount });
+    const refunded = this.#limiter.refund(entry.decision);
+    const asked = this.store.asked[before];
+    expect(asked !== undefined).toBe(degraded === undefined && amount > 0);
+    void refunded.then((given) => {
       expect(this.clock.nowUs()).toBeLessThanOrEqual(dueUs);
+      if (asked !== undefined && !(asked.answeredUs !== undefined && asked.answeredUs < dueUs)) this.failures.real++;
       if (!given) return;
       expect(entry.isRefunded).toBe(false);
       entry.isRefunded = true;
     });
   }
 
+  #compareLocal(operation: 'consume' | 'peek', { subject, cost, allowed, binding }: Decision): void {
+    const reply = this.#local[operation](subject, cost) as StoreReply;
+    expect(allowed).toBe(isAllowed(reply));
+    expect(binding?.remaining).toBe(numbersOf(reply).remaining);
+  }
+
   #check(): void {
-    for (const entry of this.pending) {
-      if (entry.dueUs < this.clock.nowUs()) expect(entry.decision).toBeDefined();
+    for (const entry of this.pending.filter(({ isChecked }) => !isChecked)) {
+      entry.isChecked = entry.decision !== undefined;
       if (entry.decision !== undefined) this.#checkDecision(entry, entry.decision);
+      else expect(entry.dueUs).toBeGreaterThanOrEqual(this.clock.nowUs());
     }
     expect(excess(this.store.charges.filter(({ isBack }) => !isBack))).toBeUndefined();
     expect(excess(this.#localCharges())).toBeUndefined();

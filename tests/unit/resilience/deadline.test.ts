@@ -86,7 +86,10 @@ describe('the time limit', () => {
     const { clock, limiter, store } = open();
     const answers = Array.from({ length: 1000 }, (_, i) => limiter.consume(`s${i}`));
     expect(clock.timers).toBe(1000);
-    store.calls.forEach((call, i) => (i % 2 === 0 ? call.resolve(admits()) : call.reject(unavailable())));
+    for (const [i, call] of store.calls.entries()) {
+      if (i % 2 === 0) call.resolve(admits());
+      else call.reject(unavailable());
+    }
     await Promise.all(answers);
     expect(clock.timers).toBe(0);
   });

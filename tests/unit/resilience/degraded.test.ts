@@ -26,7 +26,6 @@ const FAILURES: readonly [string, DegradedCause, (parts: Scripted, abort: AbortC
     'misconfigured',
     ({ store }) => store.call(-1).reject(new StoreError('misconfigured', 'x')),
   ],
-  ['it was closed', 'closed', ({ store }) => store.call(-1).reject(new StoreError('closed', 'x'))],
   ['it fails by a fault of its own', 'unavailable', ({ store }) => store.call(-1).reject(new TypeError('x'))],
   ['it rejects with no error', 'unavailable', ({ store }) => store.call(-1).reject('x')],
   ['the caller gives up', 'aborted', (_, abort) => abort.abort()],

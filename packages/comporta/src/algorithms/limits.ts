@@ -40,7 +40,7 @@ function read(algorithm: Algorithm, name: string, param: Param, given: unknown):
     if (index >= 0) return index;
     throw new ComportaError('ERR_LIMIT', `${field}: expected ${param.choices?.join(' or ')}, got ${show(value)}`, name);
   }
-  const number = param.kind === 'duration' ? durationMs(value, field) : value;
+  const number = param.kind === 'duration' ? durationMs(value, field, name) : value;
   const { min = 0, max = Number.MAX_SAFE_INTEGER } = param;
   if (typeof number !== 'number' || !Number.isSafeInteger(number) || number < min || number > max) {
     const unit = param.kind === 'duration' ? ' ms' : '';
@@ -139,7 +139,7 @@ export const limitKinds: Readonly<Record<string, LimitKind>> = Object.fromEntrie
     name,
     {
       params: algorithm.params,
-      build: (settings, id) => buildLimit(algorithm, settings as Settings, id),
+      build: (settings, id = settings?.id as string | undefined) => buildLimit(algorithm, settings as Settings, id),
     } satisfies LimitKind,
   ]),
 );

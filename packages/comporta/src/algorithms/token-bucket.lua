@@ -14,7 +14,6 @@ local function evaluate(key, now, cost, full, token, rate, tick)
       local whole = math.floor(used / scale)
       used = whole * token + math.ceil((used - whole * scale) * token / scale)
     end
-    used = math.min(full, used)
     stepped = at < storedAt
     if not stepped then
       local elapsed = math.floor((at - storedAt) / tick)
@@ -24,7 +23,7 @@ local function evaluate(key, now, cost, full, token, rate, tick)
   local needed = cost * token
   if needed > full then
     retry = -1
-  elseif needed > full - used then
+  elseif needed > math.max(0, full - used) then
     retry = toMs(needed - full + used, rate, tick)
   end
   return retry, stepped, at, used
@@ -37,9 +36,9 @@ local function commit(key, now, cost, full, token, rate, tick, at, used)
 end
 
 local function describe(key, now, full, token, rate, tick, at, used)
-  local level = full - used
-  local nextAfter = toMs(math.min(used, token - level % token), rate, tick)
-  return math.floor(level / token), toMs(used, rate, tick), nextAfter
+  local remaining = math.max(0, math.floor((full - used) / token))
+  local missing = math.min(used, (remaining + 1) * token - full + used)
+  return remaining, toMs(used, rate, tick), toMs(missing, rate, tick)
 end
 
 local function refund(key, now, amount, atUs, full, token, rate, tick)

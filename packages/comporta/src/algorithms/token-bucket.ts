@@ -55,13 +55,15 @@ export const tokenBucket: Algorithm<State> = {
     let used = 0;
     let stepped = false;
     if (state !== undefined) {
-      used = Math.min(full, rescale(state, token));
+      used = rescale(state, token);
       stepped = atUs < state.atUs;
       const elapsed = stepped ? 0 : Math.floor((atUs - state.atUs) / tick);
       used = elapsed >= used / rate ? 0 : used - elapsed * rate;
     }
     const needed = cost * token;
-    const retryAfterMs = needed > full ? -1 : needed > full - used ? toMs(needed - full + used, rate, tick) : 0;
+    // After a capacity was lowered more may be used than fits: it drains first, so that no process forgets it.
+    const fits = needed <= Math.max(0, full - used);
+    const retryAfterMs = needed > full ? -1 : fits ? 0 : toMs(needed - full + used, rate, tick);
     return { state: { used, atUs, token }, retryAfterMs, stepped };
   },
 
@@ -69,11 +71,11 @@ export const tokenBucket: Algorithm<State> = {
 
   describe({ used }, _now, args) {
     const [full, token, rate, tick] = args as [number, number, number, number];
-    const level = full - used;
+    const remaining = Math.max(0, Math.floor((full - used) / token));
     return {
-      remaining: Math.floor(level / token),
+      remaining,
       resetAfterMs: toMs(used, rate, tick),
-      nextAfterMs: toMs(Math.min(used, token - (level % token)), rate, tick),
+      nextAfterMs: toMs(Math.min(used, (remaining + 1) * token - full + used), rate, tick),
     };
   },
 

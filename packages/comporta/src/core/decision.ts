@@ -2,7 +2,19 @@
 export type FailureMode = 'local' | 'open' | 'closed';
 
 /** Why a decision was not made by the store. */
-export type DegradedCause = 'timeout' | 'unavailable' | 'misconfigured' | 'aborted' | 'closed';
+export type DegradedCause =
+  /** No answer within the time limit. */
+  | 'timeout'
+  /** No connection, or the server says that it cannot serve. */
+  | 'unavailable'
+  /** The server answers, and only a person can mend what it complains of: rights, types, settings. */
+  | 'misconfigured'
+  /** The caller gave up first. */
+  | 'aborted'
+  /** The node failed lately: it was not asked. */
+  | 'breaker-open'
+  /** The node owes too many answers already: it was not asked. */
+  | 'overloaded';
 
 /** Marks a decision that the store did not make. */
 export interface Degraded {

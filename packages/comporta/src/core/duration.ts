@@ -12,13 +12,13 @@ const UNIT_MS: Readonly<Record<string, number>> = {
   w: 604_800_000,
 };
 
-/** Milliseconds of a {@link Duration}; throws `ERR_DURATION` naming `field` when it is not one. */
-export function durationMs(value: unknown, field: string): number {
+/** Milliseconds of a {@link Duration}; throws `ERR_DURATION` naming the setting when it is not one. */
+export function durationMs(value: unknown, name: string, field: string = name): number {
   const ms = typeof value === 'number' ? value : parse(value);
   if (ms === undefined || !Number.isSafeInteger(ms) || ms < 0) {
     throw new ComportaError(
       'ERR_DURATION',
-      `${field}: expected a duration such as "10s", "1m" or whole milliseconds, got ${show(value)}`,
+      `${name}: expected a duration such as "10s", "1m" or whole milliseconds, got ${show(value)}`,
       field,
     );
   }

@@ -6,8 +6,17 @@ export interface LimiterEvents {
   degraded: { readonly policy: string; readonly degraded: Degraded };
   /** The store answers again for this policy. */
   recovered: { readonly policy: string };
-  /** One call to the store failed; sent for every failure. */
+  /** One call to the store failed; sent for every failure, not for calls that were not made. */
   storeError: { readonly policy: string; readonly degraded: Degraded };
+  /** The breaker of one Redis node changed; every limiter of the store tells it. */
+  breaker: BreakerEvent;
+}
+
+/** A node's breaker opened, closed again, or lets one call through to find out. */
+export interface BreakerEvent {
+  /** `host:port` of a node of a cluster; `redis` for a single server. */
+  readonly node: string;
+  readonly state: 'closed' | 'open' | 'halfOpen';
 }
 
 export type Listener<T> = (event: T) => void;

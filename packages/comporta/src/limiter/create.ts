@@ -5,12 +5,14 @@ import { ComportaError, show } from '../core/errors.js';
 import { Emitter, type LimiterEvents } from '../core/events.js';
 import { type Clock, systemClock } from '../core/time.js';
 import { Guard } from '../resilience/guard.js';
+import { healthOf } from '../resilience/health.js';
 import { memoryStore } from '../stores/memory.js';
 import type { Plan } from '../stores/store.js';
 import { GuardedLimiter } from './guarded.js';
 import type { Limiter, LimiterOptions } from './limiter.js';
 
 const MODES: readonly FailureMode[] = ['local', 'open', 'closed'];
+const OPTIONS: readonly string[] = ['policy', 'limits', 'store', 'timeoutMs', 'onStoreFailure'];
 const LIMITS_MAX = 8;
 const TIMEOUT_MAX_MS = 60_000;
 
@@ -26,8 +28,12 @@ export function wire(options: LimiterOptions, clock: Clock): Limiter {
   const events = new Emitter<LimiterEvents>();
   const store = options.store ?? memoryStore({ clock });
   const local = store.kind === 'memory' ? store : memoryStore({ clock });
-  const guard = new Guard(store.bind(plan), local.bind(plan), { policy: plan.policy, timeoutMs, mode, clock, events });
+  const health = healthOf(store);
+  const guardOptions = { policy: plan.policy, timeoutMs, mode, clock, events };
+  const guard = new Guard(store.bind(plan), local.bind(plan), health, guardOptions);
+  const unlisten = health.events.on('breaker', (event) => events.emit('breaker', event));
   return new GuardedLimiter(plan, guard, events, async () => {
+    unlisten();
     if (local !== store) await local.close();
     if (options.store === undefined) await store.close();
   });
@@ -50,6 +56,10 @@ function planOf(options: LimiterOptions): Plan {
 function checkOptions(options: LimiterOptions): { readonly timeoutMs: number; readonly mode: FailureMode } {
   if (typeof options !== 'object' || options === null) {
     throw new ComportaError('ERR_OPTION', `options: expected { policy, limits, ... }, got ${show(options)}`, 'options');
+  }
+  const unknown = Object.keys(options).find((name) => !OPTIONS.includes(name));
+  if (unknown !== undefined) {
+    throw new ComportaError('ERR_OPTION', `${unknown}: unknown option; there are ${OPTIONS.join(', ')}`, unknown);
   }
   const { timeoutMs = 50, onStoreFailure: mode = 'local', store } = options;
   if (!Number.isSafeInteger(timeoutMs) || timeoutMs < 1 || timeoutMs > TIMEOUT_MAX_MS) {

@@ -80,7 +80,7 @@ export class GuardedLimiter implements Limiter {
   #check(subject: string, options: CallOptions | undefined): number {
     if (this.#closed) throw new ComportaError('ERR_CLOSED', `limiter ${this.policy} is closed`);
     checkSubject(subject);
-    const cost = options?.cost ?? 1;
+    const cost = options?.cost === undefined ? 1 : options.cost;
     if (!Number.isSafeInteger(cost) || cost < 0) {
       throw new ComportaError(
         'ERR_COST',

@@ -60,16 +60,22 @@ export function connectUrl(text: string, clock: Clock): RedisClient {
   let isClosed = false;
   let stopTimer = (): void => undefined;
 
+  const onError = (message: string) => {
+    lastError = message;
+  };
   const connect = async (): Promise<void> => {
     try {
-      const connected = await open(address, (message) => {
-        lastError = message;
+      const redis = await loadNodeRedis();
+      if (isClosed) return;
+      await open(redis, address, onError, (made) => {
+        client = made;
       });
-      if (isClosed) return void connected.close();
-      client = connected;
     } catch (error) {
-      lastError = error instanceof Error ? error.message : String(error);
-      if (!isClosed) stopTimer = clock.startTimer(RETRY_MS, () => void connect());
+      onError(error instanceof Error ? error.message : String(error));
+      if (isClosed) return;
+      void client?.close();
+      client = undefined;
+      stopTimer = clock.startTimer(RETRY_MS, () => void connect());
     }
   };
   void connect();
@@ -89,8 +95,16 @@ export function connectUrl(text: string, clock: Clock): RedisClient {
   };
 }
 
-async function open(address: Address, onError: (message: string) => void): Promise<RedisClient> {
-  const redis = await loadNodeRedis();
+/**
+ * Makes a client, hands it over, and connects it. A client is of use before it is fully connected: one
+ * that waits for a dead shard of a cluster serves all others.
+ */
+async function open(
+  redis: NodeRedisModule,
+  address: Address,
+  onError: (message: string) => void,
+  onClient: (client: RedisClient) => void,
+): Promise<void> {
   const { username, password, isTls } = address;
   const credentials = { ...(username && { username }), ...(password && { password }) };
   if (address.isCluster) {
@@ -101,16 +115,15 @@ async function open(address: Address, onError: (message: string) => void): Promi
     };
     const rootNodes = address.urls.map((url) => ({ url }));
     const cluster = redis.createCluster({ ...nodeRedisClusterPreset, rootNodes, defaults });
-    const client = fromNodeRedisCluster(cluster);
+    onClient(fromNodeRedisCluster(cluster));
     await cluster.connect();
-    return client;
+    return;
   }
   const single = redis.createClient({ ...nodeRedisPreset, ...credentials, url: address.urls[0] });
-  const client = fromNodeRedis(single);
+  onClient(fromNodeRedis(single));
   single.on('error', (error) => onError(error.message));
   // It keeps trying by itself; until then isReady is false.
   single.connect().catch((error: Error) => onError(error.message));
-  return client;
 }
 
 async function loadNodeRedis(): Promise<NodeRedisModule> {

@@ -29,6 +29,7 @@ export interface IoredisPreset {
   readonly maxRetriesPerRequest: 0;
   readonly connectTimeout: number;
   readonly commandTimeout: number;
+  readonly disconnectTimeout: number;
   readonly keepAlive: number;
   readonly noDelay: true;
   readonly retryStrategy: (attempt: number) => number;
@@ -41,6 +42,8 @@ export const ioredisPreset: IoredisPreset = {
   maxRetriesPerRequest: 0,
   connectTimeout: 1000,
   commandTimeout: 1000,
+  // `disconnect()` keeps a process alive for so long when there is no connection to end.
+  disconnectTimeout: 100,
   keepAlive: 5000,
   noDelay: true,
   retryStrategy: backOffMs,

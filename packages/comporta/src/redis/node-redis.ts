@@ -91,8 +91,16 @@ export function fromNodeRedis(client: NodeRedisLike): RedisClient {
     refresh: () => undefined,
     warnings: [],
     lastError: watchErrors(client),
-    close: async () => client.destroy(),
+    close: async () => {
+      endOnConnect(client);
+      client.destroy();
+    },
   };
+}
+
+/** `destroy` overlooks a socket that is still connecting; such a client would go on and stay connected. */
+function endOnConnect(client: NodeRedisLike): void {
+  client.on('connect', () => client.destroy());
 }
 
 /** A node-redis cluster client as a {@link RedisClient}. */
@@ -110,7 +118,8 @@ export function fromNodeRedisCluster(cluster: NodeRedisClusterLike): RedisClient
     nodeOf: (slot) => nodeFor(cluster.slots[slot]?.master),
     nodeAt: (address) => nodeFor(cluster.nodeByAddress.get(address)),
     refresh: (failing) => {
-      if (refreshing) return;
+      // Before the first map the client is asking anyway.
+      if (refreshing || cluster.nodeByAddress.size === 0) return;
       refreshing = true;
       const done = () => {
         refreshing = false;
@@ -121,7 +130,12 @@ export function fromNodeRedisCluster(cluster: NodeRedisClusterLike): RedisClient
     },
     warnings: [],
     lastError: watchErrors(cluster),
-    close: async () => cluster.destroy(),
+    close: async () => {
+      for (const { client } of cluster.nodeByAddress.values()) if (client !== undefined) endOnConnect(client);
+      // A map that was asked for before comes back after, and brings new connections.
+      cluster.on('node-connect', () => cluster.destroy());
+      cluster.destroy();
+    },
   };
 }
 

@@ -27,7 +27,7 @@ export class ScriptRunner {
   /** Scripts being loaded, by node and SHA-1, so that a flushed cache costs one upload, not one per caller. */
   readonly #loading: Map<string, Promise<unknown>> = new Map();
   /** By node, whoever waits longest since it last answered: once that one has given up, the node is silent. */
-  readonly #unanswered: Map<RedisNode, Waiter> = new Map();
+  readonly #unanswered: WeakMap<RedisNode, Waiter> = new WeakMap();
   #refreshedAtUs = 0;
 
   constructor(client: RedisClient, clock: Clock) {
@@ -50,6 +50,16 @@ export class ScriptRunner {
         return this.#again(error, call, node, 1).then(decode);
       },
     );
+  }
+
+  /** `host:port` of the node that serves a slot, as far as known. */
+  addressOf(slot: number): string {
+    return this.#client.nodeOf(slot)?.address ?? 'unknown';
+  }
+
+  /** A frozen node keeps its connections and never says MOVED: only the rest of the cluster knows who took over. */
+  suspect(slot: number): void {
+    this.#refresh(this.#client.nodeOf(slot)?.address);
   }
 
   /** A frozen node keeps its connections and never says MOVED: only the rest of the cluster knows who took over. */

@@ -13,7 +13,7 @@ export interface BreakerSettings {
 }
 
 export const BREAKER_DEFAULTS: BreakerSettings = {
-  consecutiveFailures: 5,
+  consecutiveFailures: 3,
   failureRatio: 0.5,
   minimumCalls: 20,
   windowMs: 5000,

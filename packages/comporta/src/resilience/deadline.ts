@@ -7,6 +7,8 @@ export interface Race<T, R> {
   readonly timeoutMs: number;
   readonly signal: AbortSignal | undefined;
   readonly clock: Clock;
+  /** The work itself has ended, in time or late. */
+  onSettled(): void;
   onValue(value: T): R;
   /** Given the failure of the work, or a {@link StoreError} of kind `timeout` or `aborted`. */
   onError(error: unknown): R;
@@ -37,8 +39,14 @@ export function withDeadline<T, R>(work: Promise<T>, race: Race<T, R>): Promise<
     );
     signal?.addEventListener('abort', abort, { once: true });
     work.then(
-      (value) => settle(true, value),
-      (error) => settle(false, error),
+      (value) => {
+        race.onSettled();
+        settle(true, value);
+      },
+      (error) => {
+        race.onSettled();
+        settle(false, error);
+      },
     );
   });
 }

@@ -4,6 +4,7 @@ import type { Clock } from '../core/time.js';
 import { StoreError, type Waiter } from '../core/waiting.js';
 import type { Charge, MaybePromise, PolicyStore, StoreReply } from '../stores/store.js';
 import { withDeadline } from './deadline.js';
+import type { NodeHealth, Refusal, StoreHealth } from './health.js';
 
 export interface GuardOptions {
   readonly policy: string;
@@ -25,6 +26,23 @@ export interface Question<R> {
   word(reply: StoreReply): R;
 }
 
+/** One call to the store, and what to make of either outcome. */
+interface Ask<T, R> {
+  readonly subject: string;
+  readonly signal: AbortSignal | undefined;
+  readonly timeoutMs: number | undefined;
+  start(waiter: Waiter): MaybePromise<T>;
+  onValue(value: T): R;
+  onError(error: unknown): R;
+}
+
+const REFUSALS: Readonly<Record<Refusal, string>> = {
+  'breaker-open': 'the node failed lately and was not asked',
+  overloaded: 'the node owes too many answers and was not asked',
+};
+
+const toMs = (clock: Clock): number => Math.floor(clock.nowUs() / 1000);
+
 /**
  * Stands between a limiter and its store: every answer comes within the time limit, and a store that
  * fails is replaced by the failure mode. `local` decides in mode `local` only.
@@ -32,37 +50,28 @@ export interface Question<R> {
 export class Guard {
   readonly #store: PolicyStore;
   readonly #local: PolicyStore;
+  readonly #health: StoreHealth;
   readonly #options: GuardOptions;
   #failing = false;
 
-  constructor(store: PolicyStore, local: PolicyStore, options: GuardOptions) {
+  constructor(store: PolicyStore, local: PolicyStore, health: StoreHealth, options: GuardOptions) {
     this.#store = store;
     this.#local = local;
+    this.#health = health;
     this.#options = options;
   }
 
   decide<R>(question: Question<R>): MaybePromise<R> {
-    const { operation, subject, cost, signal } = question;
-    if (signal?.aborted === true)
-      return this.#standIn(question, new StoreError('aborted', 'the caller had aborted before the call'));
-    const waiter: Waiter = { isOver: false };
-    let answer: MaybePromise<StoreReply>;
-    try {
-      answer = this.#store[operation](subject, cost, waiter);
-    } catch (error) {
-      return this.#standIn(question, error);
-    }
-    if (!(answer instanceof Promise)) return question.word(answer);
-    return withDeadline(answer, {
-      waiter,
+    const { operation, subject, cost, signal, word } = question;
+    const standIn = (error: unknown): R => this.#standIn(question, error);
+    if (signal?.aborted === true) return standIn(new StoreError('aborted', 'the caller had aborted before the call'));
+    return this.#ask({
+      subject,
       signal,
-      timeoutMs: Math.min(question.timeoutMs ?? this.#options.timeoutMs, this.#options.timeoutMs),
-      clock: this.#options.clock,
-      onValue: (reply) => {
-        if (this.#failing) this.#recovered();
-        return question.word(reply);
-      },
-      onError: (error) => this.#standIn(question, error),
+      timeoutMs: question.timeoutMs,
+      start: (waiter) => this.#store[operation](subject, cost, waiter),
+      onValue: (reply: StoreReply) => word(this.#answered(reply)),
+      onError: standIn,
     });
   }
 
@@ -70,7 +79,7 @@ export class Guard {
   async refund(charge: Charge, degraded: Degraded | undefined): Promise<boolean> {
     if (degraded !== undefined) return degraded.mode === 'local' && (await this.#local.refund(charge)) > 0;
     try {
-      return (await this.#bounded((waiter) => this.#store.refund(charge, waiter))) > 0;
+      return (await this.#bounded(charge.subject, (waiter) => this.#store.refund(charge, waiter))) > 0;
     } catch (error) {
       this.#failed(error);
       return false;
@@ -80,22 +89,81 @@ export class Guard {
   /** Forgets a subject in the store and locally; rejects with a {@link StoreError}. */
   async reset(subject: string): Promise<number> {
     try {
-      return await this.#bounded((waiter) => this.#store.reset(subject, waiter));
+      return await this.#bounded(subject, (waiter) => this.#store.reset(subject, waiter));
+    } catch (error) {
+      this.#failed(error);
+      throw error;
     } finally {
       // Last, for over memory the two are one and the count is the store's.
       await this.#local.reset(subject);
     }
   }
 
-  #bounded<T>(start: (waiter: Waiter) => MaybePromise<T>): MaybePromise<T> {
-    const waiter: Waiter = { isOver: false };
-    const work = start(waiter);
-    if (!(work instanceof Promise)) return work;
-    const { timeoutMs, clock } = this.#options;
+  #bounded<T>(subject: string, start: (waiter: Waiter) => MaybePromise<T>): MaybePromise<T> {
     const onError = (error: unknown): never => {
       throw error;
     };
-    return withDeadline(work, { waiter, timeoutMs, clock, signal: undefined, onValue: (value) => value, onError });
+    return this.#ask({
+      subject,
+      start,
+      signal: undefined,
+      timeoutMs: undefined,
+      onValue: (value: T) => value,
+      onError,
+    });
+  }
+
+  /** Asks the store, unless the subject's node is known to be dead, and never for longer than the time limit. */
+  #ask<T, R>({ subject, start, signal, timeoutMs, onValue, onError }: Ask<T, R>): MaybePromise<R> {
+    const { clock } = this.#options;
+    const limitMs = Math.min(timeoutMs ?? this.#options.timeoutMs, this.#options.timeoutMs);
+    const node = this.#store.shardOf === undefined ? undefined : this.#health.node(this.#store.shardOf(subject));
+    const refusal = node?.enter(toMs(clock), limitMs);
+    if (refusal !== undefined) {
+      this.#store.suspect?.(subject);
+      return onError(new StoreError(refusal, REFUSALS[refusal]));
+    }
+    const fail = (error: unknown): R => {
+      this.#blame(node, subject, error, limitMs);
+      return onError(error);
+    };
+    const waiter: Waiter = { isOver: false };
+    let work: MaybePromise<T>;
+    try {
+      work = start(waiter);
+    } catch (error) {
+      node?.leave();
+      return fail(error);
+    }
+    if (!(work instanceof Promise)) {
+      node?.leave();
+      return onValue(work);
+    }
+    return withDeadline(work, {
+      waiter,
+      signal,
+      timeoutMs: limitMs,
+      clock,
+      onSettled: () => node?.leave(),
+      onValue: (value) => {
+        node?.succeeded(toMs(clock));
+        return onValue(value);
+      },
+      onError: fail,
+    });
+  }
+
+  /** Tells the breaker of a failure that is the node's. An answer, even one of refusal, shows that it lives. */
+  #blame(node: NodeHealth | undefined, subject: string, error: unknown, limitMs: number): void {
+    if (node === undefined) return;
+    const cause = error instanceof StoreError ? error.kind : 'unavailable';
+    const nowMs = toMs(this.#options.clock);
+    if (cause === 'misconfigured') node.succeeded(nowMs);
+    // A caller with less patience than the policy proves nothing.
+    const isFault = cause === 'unavailable' || (cause === 'timeout' && limitMs >= this.#options.timeoutMs);
+    if (!isFault) return;
+    node.failed(nowMs, Math.random());
+    this.#store.suspect?.(subject);
   }
 
   #standIn<R>({ operation, subject, cost, word }: Question<R>, error: unknown): R {
@@ -105,9 +173,12 @@ export class Guard {
     return word({ ...(this.#local[operation](subject, cost) as StoreReply), degraded });
   }
 
-  #recovered(): void {
-    this.#failing = false;
-    this.#options.events.emit('recovered', { policy: this.#options.policy });
+  #answered(reply: StoreReply): StoreReply {
+    if (this.#failing) {
+      this.#failing = false;
+      this.#options.events.emit('recovered', { policy: this.#options.policy });
+    }
+    return reply;
   }
 
   #failed(error: unknown): Degraded {
@@ -116,7 +187,7 @@ export class Guard {
     const degraded: Degraded = { mode, cause, detail: error instanceof Error ? error.message : String(error) };
     // A caller that gives up says nothing about the store.
     if (cause === 'aborted') return degraded;
-    events.emit('storeError', { policy, degraded });
+    if (!(cause in REFUSALS)) events.emit('storeError', { policy, degraded });
     if (!this.#failing) {
       this.#failing = true;
       events.emit('degraded', { policy, degraded });

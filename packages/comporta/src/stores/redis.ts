@@ -100,6 +100,18 @@ class RedisPolicy implements PolicyStore {
     return this.#run(compose('reset', []), escaped, keys, keys.length, waiter, toNumber);
   }
 
+  shardOf(subject: string): string {
+    return this.#runner.addressOf(this.#slotOf(escapeSubject(subject, this.#secret)));
+  }
+
+  suspect(subject: string): void {
+    this.#runner.suspect(this.#slotOf(escapeSubject(subject, this.#secret)));
+  }
+
+  #slotOf(escaped: string): number {
+    return this.#isCluster ? slotOf(escaped) : 0;
+  }
+
   #decide(script: Script, subject: string, cost: number, waiter: Waiter | undefined): Promise<StoreReply> {
     const escaped = escapeSubject(subject, this.#secret);
     const parts = this.#keysOf(escaped);
@@ -116,7 +128,7 @@ class RedisPolicy implements PolicyStore {
     waiter: Waiter | undefined,
     decode: (reply: unknown) => T,
   ): Promise<T> {
-    const slot = this.#isCluster ? slotOf(escaped) : 0;
+    const slot = this.#slotOf(escaped);
     const command = ['EVALSHA', script.sha, String(keyCount), ...parts];
     return this.#runner.run({ script, slot, command, waiter }, decode);
   }

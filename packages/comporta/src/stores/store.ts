@@ -36,6 +36,10 @@ export interface PolicyStore {
   peek(subject: string, cost: number, waiter?: Waiter): MaybePromise<StoreReply>;
   /** Number of limits that got something back; 0 for a second refund of one decision. */
   refund(charge: Charge, waiter?: Waiter): MaybePromise<number>;
+  /** Name of the node that a subject lives on, when nodes can fail one by one; each has a breaker of its own. */
+  shardOf?(subject: string): string;
+  /** The node of a subject does not answer: look for another in the background. */
+  suspect?(subject: string): void;
   /** Forgets a subject; number of keys removed. */
   reset(subject: string, waiter?: Waiter): MaybePromise<number>;
 }

@@ -1,0 +1,90 @@
+import { type BreakerEvent, Emitter } from '../core/events.js';
+import type { Store } from '../stores/store.js';
+import { BREAKER_DEFAULTS, Breaker, type BreakerSettings, type BreakerState } from './breaker.js';
+
+/** Why a call may not go to its node. */
+export type Refusal = 'breaker-open' | 'overloaded';
+
+/** Calls that a node may owe an answer to. More would only queue behind it. */
+export const IN_FLIGHT_MAX = 5000;
+
+/** Breakers that one process keeps: more nodes than this belong to no cluster, but old addresses add up. */
+const NODES_MAX = 4096;
+
+/** What this process knows of one node: its breaker, and how many calls it owes an answer to. */
+export class NodeHealth {
+  readonly #breaker: Breaker;
+  readonly #report: (state: BreakerState['kind']) => void;
+  #inFlight = 0;
+
+  constructor(settings: BreakerSettings, report: (state: BreakerState['kind']) => void) {
+    this.#breaker = new Breaker(settings);
+    this.#report = report;
+  }
+
+  get state(): BreakerState['kind'] {
+    return this.#breaker.state.kind;
+  }
+
+  /** Takes a place for a call; {@link NodeHealth.leave} gives it back when the node has answered. */
+  enter(nowMs: number, probeMs: number): Refusal | undefined {
+    if (this.#inFlight >= IN_FLIGHT_MAX) return 'overloaded';
+    const admission = this.#breaker.admit(nowMs, probeMs);
+    if (admission === 'refused') return 'breaker-open';
+    if (admission === 'probe') this.#report('halfOpen');
+    this.#inFlight++;
+    return undefined;
+  }
+
+  leave(): void {
+    this.#inFlight--;
+  }
+
+  succeeded(nowMs: number): void {
+    this.#changing(() => this.#breaker.success(nowMs));
+  }
+
+  failed(nowMs: number, chance: number): void {
+    this.#changing(() => this.#breaker.failure(nowMs, chance));
+  }
+
+  #changing(change: () => void): void {
+    const before = this.state;
+    change();
+    if (this.state !== before) this.#report(this.state);
+  }
+}
+
+/** The nodes of one store. All limiters of a store in one process share it: one of them finding a node dead is enough. */
+export class StoreHealth {
+  readonly events: Emitter<{ breaker: BreakerEvent }> = new Emitter();
+  readonly #nodes: Map<string, NodeHealth> = new Map();
+  readonly #settings: BreakerSettings;
+
+  constructor(settings: BreakerSettings) {
+    this.#settings = settings;
+  }
+
+  node(name: string): NodeHealth {
+    const known = this.#nodes.get(name);
+    if (known !== undefined) return known;
+    if (this.#nodes.size >= NODES_MAX) this.#nodes.clear();
+    const made = new NodeHealth(this.#settings, (state) => this.events.emit('breaker', { node: name, state }));
+    this.#nodes.set(name, made);
+    return made;
+  }
+
+  /** State of every node's breaker, by name. */
+  states(): ReadonlyMap<string, BreakerState['kind']> {
+    return new Map(Array.from(this.#nodes, ([name, node]) => [name, node.state]));
+  }
+}
+
+const known: WeakMap<Store, StoreHealth> = new WeakMap();
+
+/** The health of a store, made on first use and dropped with the store. */
+export function healthOf(store: Store, settings: BreakerSettings = BREAKER_DEFAULTS): StoreHealth {
+  const health = known.get(store) ?? new StoreHealth(settings);
+  known.set(store, health);
+  return health;
+}
