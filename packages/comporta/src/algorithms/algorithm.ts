@@ -26,6 +26,10 @@ export interface Algorithm<State = unknown> {
   ttlMs(state: State, now: number, args: readonly number[]): number;
   /** Gives `amount` back of a charge made at `atUs`; `undefined` when nothing is left to give back. */
   refund(state: State, now: number, amount: number, atUs: number, args: readonly number[]): State | undefined;
+  /** Largest cost that these arguments can ever admit. */
+  capacity(args: readonly number[]): number;
+  /** The arguments that give one process its part of the limit; at least `atLeast` as far as the limit has it. */
+  share(args: readonly number[], part: Part, atLeast: number): readonly number[];
   /** How many memory units a state takes; 1 unless it grows with use. */
   sizeOf?(state: State): number;
 }
@@ -39,6 +43,13 @@ export interface Param {
   readonly choices?: readonly string[];
   /** Used when the setting is left out; without it the setting is required. */
   readonly default?: number | string;
+}
+
+/** One process of several. */
+export interface Part {
+  readonly processes: number;
+  /** From 0; decides who takes the remainder. */
+  readonly rank: number;
 }
 
 export interface CompiledLimit {

@@ -1,5 +1,6 @@
 import { type Algorithm, type Param, TTL_MARGIN_MS } from './algorithm.js';
 import { DURATION_MAX_MS, UNITS_MAX } from './ranges.js';
+import { shareWindow } from './share.js';
 
 interface State {
   readonly startMs: number;
@@ -54,6 +55,9 @@ export const fixedWindow: Algorithm<State> = {
   },
 
   ttlMs: ({ startMs }, now, args) => startMs + (args[1] as number) - now + TTL_MARGIN_MS,
+
+  capacity: ([limit]) => limit as number,
+  share: shareWindow,
 
   refund(state, now, amount, atUs, args) {
     const { startMs, count } = fixedWindow.evaluate(state, now, 0, args).state;

@@ -1,6 +1,7 @@
 import { ComportaError } from '../core/errors.js';
 import { type Algorithm, type Param, TTL_MARGIN_MS } from './algorithm.js';
 import { DURATION_MAX_MS, UNITS_MAX } from './ranges.js';
+import { shareWindow } from './share.js';
 
 interface State {
   readonly startMs: number;
@@ -68,6 +69,9 @@ export const slidingWindowCounter: Algorithm<State> = {
   },
 
   ttlMs: ({ startMs }, now, args) => startMs + 2 * (args[1] as number) - now + TTL_MARGIN_MS,
+
+  capacity: ([limit]) => limit as number,
+  share: shareWindow,
 
   refund(state, now, amount, atUs, args) {
     const window = args[1] as number;

@@ -1,5 +1,6 @@
 import { type Algorithm, type Param, TTL_MARGIN_MS } from './algorithm.js';
 import { DURATION_MAX_MS, LOG_ENTRIES_MAX } from './ranges.js';
+import { shareWindow } from './share.js';
 
 /** One admitted request. `total` is the running total of costs, this one included. */
 interface Entry {
@@ -77,6 +78,9 @@ export const slidingWindow: Algorithm<State> = {
   },
 
   ttlMs: (_state, _now, args) => toMs(args[1] as number) + TTL_MARGIN_MS,
+
+  capacity: ([limit]) => limit as number,
+  share: shareWindow,
 
   refund({ entries }, now, amount, atUs, args) {
     const index = entries.findIndex((entry) => entry.atUs === atUs && entry.cost >= amount);

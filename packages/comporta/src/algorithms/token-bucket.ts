@@ -1,6 +1,7 @@
 import { ComportaError } from '../core/errors.js';
 import { type Algorithm, type Param, TTL_MARGIN_MS } from './algorithm.js';
 import { DURATION_MAX_MS, UNITS_MAX } from './ranges.js';
+import { shareOf } from './share.js';
 
 /**
  * Whole drops stand for fractions of tokens: with refill and `every` (in ticks) reduced by their gcd g,
@@ -14,7 +15,7 @@ interface State {
   readonly token: number;
 }
 
-/** Buckets that fill within a second count in microseconds, since a millisecond may fill them; others in milliseconds. */
+/** Buckets that fill within a second count in microseconds, for a millisecond may fill them; others in milliseconds. */
 const FAST_MS = 1000;
 const TICKS_US = { fast: 1, ordinary: 1000 } as const;
 
@@ -42,7 +43,8 @@ export const tokenBucket: Algorithm<State> = {
     if (full + rate > 2 ** 52 || fillMs > DURATION_MAX_MS) {
       throw new ComportaError(
         'ERR_LIMIT',
-        'tokenBucket: an empty bucket must fill within 10 years, and capacity * every / gcd(refill, every) stay below 2^52; lower capacity or every',
+        'tokenBucket: an empty bucket must fill within 10 years and capacity * every / gcd(refill, every) stay ' +
+          'below 2^52; lower capacity or every',
         'capacity',
       );
     }
@@ -80,6 +82,17 @@ export const tokenBucket: Algorithm<State> = {
   },
 
   ttlMs: ({ used }, _now, [, , rate, tick]) => toMs(used, rate as number, tick as number) + TTL_MARGIN_MS,
+
+  capacity: ([full, token]) => (full as number) / (token as number),
+
+  /** A part of the capacity and of the rate: a token takes as many times the drops as there are processes. */
+  share([full, token, rate, tick], part, atLeast) {
+    const capacity = shareOf((full as number) / (token as number), part, atLeast);
+    const slow = (token as number) * part.processes;
+    // Beyond whole numbers the rate stays; the capacity alone then keeps the share.
+    const scaled = capacity * slow > 2 ** 52 ? (token as number) : slow;
+    return [capacity * scaled, scaled, rate as number, tick as number];
+  },
 
   refund(state, now, amount, _atUs, args) {
     const { used, atUs, token } = tokenBucket.evaluate(state, now, 0, args).state;

@@ -30,3 +30,8 @@ const afterInput: (run: () => void) => void =
 
 /** Longest delay that a JavaScript timer takes; a longer one fires at once. */
 export const TIMER_MAX_MS: number = 2 ** 31 - 1;
+
+/** Milliseconds with fractions that never step back, for measuring; meaningless beside a {@link Clock}. */
+export function steadyMs(): number {
+  return performance.now();
+}

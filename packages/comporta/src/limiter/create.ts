@@ -6,15 +6,24 @@ import { Emitter, type LimiterEvents } from '../core/events.js';
 import { type Clock, systemClock } from '../core/time.js';
 import { Guard } from '../resilience/guard.js';
 import { healthOf } from '../resilience/health.js';
+import { LocalShare } from '../resilience/local-share.js';
 import { memoryStore } from '../stores/memory.js';
+import { ALONE } from '../stores/presence.js';
 import type { Plan } from '../stores/store.js';
 import { GuardedLimiter } from './guarded.js';
 import type { Limiter, LimiterOptions } from './limiter.js';
 
 const MODES: readonly FailureMode[] = ['local', 'open', 'closed'];
-const OPTIONS: readonly string[] = ['policy', 'limits', 'store', 'timeoutMs', 'onStoreFailure'];
+const OPTIONS: readonly string[] = ['policy', 'limits', 'store', 'timeoutMs', 'onStoreFailure', 'instances'];
 const LIMITS_MAX = 8;
 const TIMEOUT_MAX_MS = 60_000;
+const INSTANCES_MAX = 100_000;
+
+interface Checked {
+  readonly timeoutMs: number;
+  readonly mode: FailureMode;
+  readonly instances: number | 'auto';
+}
 
 /** Makes a limiter; throws a `ComportaError` that names the setting when one is wrong. Needs no running store. */
 export function createLimiter(options: LimiterOptions): Limiter {
@@ -23,14 +32,17 @@ export function createLimiter(options: LimiterOptions): Limiter {
 
 /** As {@link createLimiter}, with the clock that times the calls: for tests and simulation. */
 export function wire(options: LimiterOptions, clock: Clock): Limiter {
-  const { timeoutMs, mode } = checkOptions(options);
+  const { timeoutMs, mode, instances } = checkOptions(options);
   const plan = planOf(options);
   const events = new Emitter<LimiterEvents>();
   const store = options.store ?? memoryStore({ clock });
   const local = store.kind === 'memory' ? store : memoryStore({ clock });
   const health = healthOf(store);
   const guardOptions = { policy: plan.policy, timeoutMs, mode, clock, events };
-  const guard = new Guard(store.bind(plan), local.bind(plan), health, guardOptions);
+  const bound = store.bind(plan);
+  const partOf =
+    instances === 'auto' ? () => bound.part?.() ?? ALONE : () => ({ processes: instances, rank: instances });
+  const guard = new Guard(bound, new LocalShare(plan, local, partOf), health, guardOptions);
   const unlisten = health.events.on('breaker', (event) => events.emit('breaker', event));
   return new GuardedLimiter(plan, guard, events, async () => {
     unlisten();
@@ -53,7 +65,7 @@ function planOf(options: LimiterOptions): Plan {
   return { policy: options.policy, limits: withIds(limits) };
 }
 
-function checkOptions(options: LimiterOptions): { readonly timeoutMs: number; readonly mode: FailureMode } {
+function checkOptions(options: LimiterOptions): Checked {
   if (typeof options !== 'object' || options === null) {
     throw new ComportaError('ERR_OPTION', `options: expected { policy, limits, ... }, got ${show(options)}`, 'options');
   }
@@ -61,7 +73,7 @@ function checkOptions(options: LimiterOptions): { readonly timeoutMs: number; re
   if (unknown !== undefined) {
     throw new ComportaError('ERR_OPTION', `${unknown}: unknown option; there are ${OPTIONS.join(', ')}`, unknown);
   }
-  const { timeoutMs = 50, onStoreFailure: mode = 'local', store } = options;
+  const { timeoutMs = 50, onStoreFailure: mode = 'local', store, instances = 'auto' } = options;
   if (!Number.isSafeInteger(timeoutMs) || timeoutMs < 1 || timeoutMs > TIMEOUT_MAX_MS) {
     throw new ComportaError(
       'ERR_OPTION',
@@ -79,5 +91,14 @@ function checkOptions(options: LimiterOptions): { readonly timeoutMs: number; re
   if (store !== undefined && typeof store?.bind !== 'function') {
     throw new ComportaError('ERR_OPTION', `store: expected memoryStore() or redisStore(), got ${show(store)}`, 'store');
   }
-  return { timeoutMs, mode };
+  const isCount =
+    Number.isSafeInteger(instances) && (instances as number) >= 1 && (instances as number) <= INSTANCES_MAX;
+  if (instances !== 'auto' && !isCount) {
+    throw new ComportaError(
+      'ERR_OPTION',
+      `instances: expected "auto" or a whole number from 1 to ${INSTANCES_MAX}, got ${show(instances)}`,
+      'instances',
+    );
+  }
+  return { timeoutMs, mode, instances };
 }

@@ -1,8 +1,8 @@
 import type { Decision, DenialReason, LimitState } from '../core/decision.js';
+import { PROCESS_ID } from '../core/process-id.js';
 import type { Plan, StoreReply } from '../stores/store.js';
 
-/** Makes ids unique over processes at the cost of one addition per decision. */
-const PROCESS_ID: string = Array.from({ length: 4 }, () => Math.floor(Math.random() * 2 ** 24).toString(36)).join('');
+/** With {@link PROCESS_ID}, makes ids unique over processes at the cost of one addition per decision. */
 let count = 0;
 
 /** First character of the ids of looks: no other id begins so. */

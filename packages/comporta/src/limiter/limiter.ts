@@ -15,6 +15,11 @@ export interface LimiterOptions {
   readonly timeoutMs?: number;
   /** What to do when the store cannot answer in time; `local` by default. */
   readonly onStoreFailure?: FailureMode;
+  /**
+   * How many processes share the limit while the store is away: in mode `local` each then enforces its part.
+   * `auto` (default) is the number that last used the store; 1 lets each admit the whole limit.
+   */
+  readonly instances?: number | 'auto';
 }
 
 /** Settings of one call. */

@@ -5,6 +5,7 @@ import { StoreError, type Waiter } from '../core/waiting.js';
 import type { Charge, MaybePromise, PolicyStore, StoreReply } from '../stores/store.js';
 import { withDeadline } from './deadline.js';
 import type { NodeHealth, Refusal, StoreHealth } from './health.js';
+import type { LocalShare } from './local-share.js';
 
 export interface GuardOptions {
   readonly policy: string;
@@ -49,12 +50,12 @@ const toMs = (clock: Clock): number => Math.floor(clock.nowUs() / 1000);
  */
 export class Guard {
   readonly #store: PolicyStore;
-  readonly #local: PolicyStore;
+  readonly #local: LocalShare;
   readonly #health: StoreHealth;
   readonly #options: GuardOptions;
   #failing = false;
 
-  constructor(store: PolicyStore, local: PolicyStore, health: StoreHealth, options: GuardOptions) {
+  constructor(store: PolicyStore, local: LocalShare, health: StoreHealth, options: GuardOptions) {
     this.#store = store;
     this.#local = local;
     this.#health = health;
@@ -77,7 +78,7 @@ export class Guard {
 
   /** Refunds where the charge was made; false when the store cannot be reached in time. */
   async refund(charge: Charge, degraded: Degraded | undefined): Promise<boolean> {
-    if (degraded !== undefined) return degraded.mode === 'local' && (await this.#local.refund(charge)) > 0;
+    if (degraded !== undefined) return degraded.mode === 'local' && (await this.#local.forCost(0).refund(charge)) > 0;
     try {
       return (await this.#bounded(charge.subject, (waiter) => this.#store.refund(charge, waiter))) > 0;
     } catch (error) {
@@ -95,7 +96,7 @@ export class Guard {
       throw error;
     } finally {
       // Last, for over memory the two are one and the count is the store's.
-      await this.#local.reset(subject);
+      await this.#local.forCost(0).reset(subject);
     }
   }
 
@@ -170,7 +171,7 @@ export class Guard {
     const degraded = this.#failed(error);
     if (degraded.mode !== 'local') return word({ atUs: 0, numbers: [], degraded });
     // The local store is a memory store: it answers at once.
-    return word({ ...(this.#local[operation](subject, cost) as StoreReply), degraded });
+    return word({ ...(this.#local.forCost(cost)[operation](subject, cost) as StoreReply), degraded });
   }
 
   #answered(reply: StoreReply): StoreReply {

@@ -55,7 +55,7 @@ export class NodeHealth {
   }
 }
 
-/** The nodes of one store. All limiters of a store in one process share it: one of them finding a node dead is enough. */
+/** The nodes of one store, shared by all its limiters in a process: one of them finding a node dead is enough. */
 export class StoreHealth {
   readonly events: Emitter<{ breaker: BreakerEvent }> = new Emitter();
   readonly #nodes: Map<string, NodeHealth> = new Map();

@@ -1,3 +1,4 @@
+import type { Part } from '../algorithms/algorithm.js';
 import { compose, type Script } from '../algorithms/compose.js';
 import { ComportaError } from '../core/errors.js';
 import { type Clock, systemClock } from '../core/time.js';
@@ -8,6 +9,8 @@ import { detect, type SupportedClient } from '../redis/detect.js';
 import { ScriptRunner } from '../redis/run.js';
 import { slotOf } from '../redis/slot.js';
 import { escapeSubject, KEY_PREFIX, keysOf, refundKey } from './keyspace.js';
+import { PRESENCE_ARGUMENTS, PRESENCE_SCRIPT, PRESENCE_TAG, Presence } from './presence.js';
+import { keepParts } from './redis-parts.js';
 import type { Charge, Plan, PolicyStore, Store, StoreReply } from './store.js';
 
 export interface RedisStoreOptions {
@@ -38,12 +41,15 @@ export function redisStore(source: string | SupportedClient, options: RedisStore
   const client = typeof source === 'string' ? connectUrl(source, clock) : detect(source);
   for (const warning of client.warnings) onWarning(warning);
   const runner = new ScriptRunner(client, clock);
-  return {
+  const presence = new Presence(() => beat(runner, client.isCluster, keyPrefix));
+  const shared: Shared = { runner, presence, isCluster: client.isCluster, prefix: keyPrefix, secret: subjectSecret };
+  const store: Store = {
     kind: 'redis',
-    bind: (plan) => new RedisPolicy(plan, runner, client.isCluster, keyPrefix, subjectSecret),
+    bind: (plan) => new RedisPolicy(plan, shared),
     ping: () => ping(client),
     close: () => (typeof source === 'string' ? client.close() : Promise.resolve()),
   };
+  return keepParts(store, { client, runner, clock, keyPrefix, subjectSecret });
 }
 
 async function ping(client: RedisClient): Promise<void> {
@@ -52,12 +58,28 @@ async function ping(client: RedisClient): Promise<void> {
   await node.send(['PING']);
 }
 
+/** Tells the store that this process is alive; how many are, and which of them this is. */
+function beat(runner: ScriptRunner, isCluster: boolean, prefix: string): Promise<Part> {
+  const command = ['EVALSHA', PRESENCE_SCRIPT.sha, '1', `${prefix}:{${PRESENCE_TAG}}`, ...PRESENCE_ARGUMENTS];
+  const slot = isCluster ? slotOf(PRESENCE_TAG) : 0;
+  return runner.run({ script: PRESENCE_SCRIPT, slot, command, waiter: undefined }, (reply) => {
+    const [processes, rank] = reply as unknown[];
+    return { processes: toNumber(processes), rank: toNumber(rank) };
+  });
+}
+
+/** What all policies of one store have in common. */
+interface Shared {
+  readonly runner: ScriptRunner;
+  readonly presence: Presence;
+  readonly isCluster: boolean;
+  readonly prefix: string;
+  readonly secret: string | undefined;
+}
+
 class RedisPolicy implements PolicyStore {
   readonly #plan: Plan;
-  readonly #runner: ScriptRunner;
-  readonly #isCluster: boolean;
-  readonly #prefix: string;
-  readonly #secret: string | undefined;
+  readonly #shared: Shared;
   readonly #keysOf: (escaped: string) => string[];
   readonly #arguments: readonly string[];
   readonly #consume: Script;
@@ -65,17 +87,18 @@ class RedisPolicy implements PolicyStore {
   readonly #refundTtlMs: string;
   readonly #decode: (reply: unknown) => StoreReply;
 
-  constructor(plan: Plan, runner: ScriptRunner, isCluster: boolean, prefix: string, secret: string | undefined) {
+  constructor(plan: Plan, shared: Shared) {
     this.#plan = plan;
-    this.#runner = runner;
-    this.#isCluster = isCluster;
-    this.#prefix = prefix;
-    this.#secret = secret;
-    this.#keysOf = keysOf(plan, prefix);
+    this.#shared = shared;
+    this.#keysOf = keysOf(plan, shared.prefix);
     this.#arguments = plan.limits.flatMap((limit) => limit.args.map(String));
     this.#consume = compose('consume', plan.limits);
     this.#peek = compose('peek', plan.limits);
-    this.#decode = (reply) => decode(reply, plan.limits.length);
+    this.#decode = (reply) => {
+      const decoded = decode(reply, plan.limits.length);
+      shared.presence.touch(decoded.atUs / 1000);
+      return decoded;
+    };
     this.#refundTtlMs = String(Math.max(...plan.limits.map((limit) => limit.windowMs)));
   }
 
@@ -88,32 +111,36 @@ class RedisPolicy implements PolicyStore {
   }
 
   refund({ subject, decisionId, atUs, amount }: Charge, waiter?: Waiter): Promise<number> {
-    const escaped = escapeSubject(subject, this.#secret);
-    const keys = [...this.#keysOf(escaped), refundKey(this.#plan, this.#prefix, escaped, decisionId)];
+    const escaped = escapeSubject(subject, this.#shared.secret);
+    const keys = [...this.#keysOf(escaped), refundKey(this.#plan, this.#shared.prefix, escaped, decisionId)];
     const args = ['', String(amount), String(atUs), this.#refundTtlMs, ...this.#arguments];
     return this.#run(compose('refund', this.#plan.limits), escaped, [...keys, ...args], keys.length, waiter, toNumber);
   }
 
   reset(subject: string, waiter?: Waiter): Promise<number> {
-    const escaped = escapeSubject(subject, this.#secret);
+    const escaped = escapeSubject(subject, this.#shared.secret);
     const keys = this.#keysOf(escaped);
     return this.#run(compose('reset', []), escaped, keys, keys.length, waiter, toNumber);
   }
 
   shardOf(subject: string): string {
-    return this.#runner.addressOf(this.#slotOf(escapeSubject(subject, this.#secret)));
+    return this.#shared.runner.addressOf(this.#slotOf(escapeSubject(subject, this.#shared.secret)));
+  }
+
+  part(): Part {
+    return this.#shared.presence.part;
   }
 
   suspect(subject: string): void {
-    this.#runner.suspect(this.#slotOf(escapeSubject(subject, this.#secret)));
+    this.#shared.runner.suspect(this.#slotOf(escapeSubject(subject, this.#shared.secret)));
   }
 
   #slotOf(escaped: string): number {
-    return this.#isCluster ? slotOf(escaped) : 0;
+    return this.#shared.isCluster ? slotOf(escaped) : 0;
   }
 
   #decide(script: Script, subject: string, cost: number, waiter: Waiter | undefined): Promise<StoreReply> {
-    const escaped = escapeSubject(subject, this.#secret);
+    const escaped = escapeSubject(subject, this.#shared.secret);
     const parts = this.#keysOf(escaped);
     const keyCount = parts.length;
     parts.push('', String(cost), ...this.#arguments);
@@ -130,7 +157,7 @@ class RedisPolicy implements PolicyStore {
   ): Promise<T> {
     const slot = this.#slotOf(escaped);
     const command = ['EVALSHA', script.sha, String(keyCount), ...parts];
-    return this.#runner.run({ script, slot, command, waiter }, decode);
+    return this.#shared.runner.run({ script, slot, command, waiter }, decode);
   }
 }
 

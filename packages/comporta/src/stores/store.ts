@@ -1,4 +1,4 @@
-import type { Limit } from '../algorithms/algorithm.js';
+import type { Limit, Part } from '../algorithms/algorithm.js';
 import type { Degraded } from '../core/decision.js';
 import type { Waiter } from '../core/waiting.js';
 
@@ -38,6 +38,8 @@ export interface PolicyStore {
   refund(charge: Charge, waiter?: Waiter): MaybePromise<number>;
   /** Name of the node that a subject lives on, when nodes can fail one by one; each has a breaker of its own. */
   shardOf?(subject: string): string;
+  /** Which of how many processes that use the store this one is, as far as known. */
+  part?(): Part;
   /** The node of a subject does not answer: look for another in the background. */
   suspect?(subject: string): void;
   /** Forgets a subject; number of keys removed. */
