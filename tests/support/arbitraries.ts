@@ -37,7 +37,7 @@ export const anyLimit: fc.Arbitrary<Limit> = fc.constantFrom(...kinds).chain(lim
 
 /** One step of a history. Times are relative to the limit's window so that edges are hit often. */
 export interface Step {
-  readonly operation: 'consume' | 'peek' | 'refund';
+  readonly operation: 'consume' | 'peek' | 'refund' | 'force';
   /** Moves the clock by this many windows, then by `extraUs`; both may be negative. */
   readonly windows: number;
   readonly extraUs: number;
@@ -62,7 +62,15 @@ export function history(limit: number, mayStepBack: boolean, length = 12): fc.Ar
     fc.integer({ min: 0, max: 30_000 }),
     ...(mayStepBack ? [fc.integer({ min: -3000, max: 0 }), fc.constantFrom(-1, 1, -1000, 1000)] : []),
   );
-  const operation = fc.constantFrom<Step['operation']>('consume', 'consume', 'consume', 'consume', 'peek', 'refund');
+  const operation = fc.constantFrom<Step['operation']>(
+    'consume',
+    'consume',
+    'consume',
+    'consume',
+    'peek',
+    'refund',
+    'force',
+  );
   return fc.array(fc.record({ operation, windows, extraUs, cost, back: fc.nat(3) }), {
     minLength: 1,
     maxLength: length,

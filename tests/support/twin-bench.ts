@@ -77,6 +77,7 @@ class Run {
     const what = `step ${i} ${JSON.stringify(step)} at ${this.#bench.nowUs}`;
     const charge = step.operation === 'refund' ? this.#charges.at(-1 - step.back) : undefined;
     if (charge !== undefined) return [{ what, reply: this.#refund(charge, step.back) }];
+    if (step.operation === 'force') return [{ what, reply: this.#force(step) }];
     if (step.operation === 'peek' || step.cost === 0) return [{ what, reply: this.#decide('peek', step.cost) }];
     const reply = this.#decide('consume', step.cost);
     return [{ what, reply }, ...(reply.every((number, j) => j % 4 !== 2 || number === 0) ? this.#timesToLive() : [])];
@@ -116,6 +117,12 @@ class Run {
     return [reply.atUs, ...reply.numbers];
   }
 
+  #force({ cost, back }: Step): number {
+    const amounts = this.#limits.map((_, i) => (cost + i * back) % 1000);
+    this.#send('force', this.#keys, [String(this.#bench.nowUs), '0'], amounts.map(String));
+    return this.#bench.policy.force('s', amounts);
+  }
+
   #refund({ id, atUs, cost }: { id: string; atUs: number; cost: number }, part: number): number {
     const amount = Math.max(1, cost - part);
     this.#send(
@@ -126,7 +133,7 @@ class Run {
     return this.#bench.policy.refund({ subject: 's', decisionId: id, atUs, amount });
   }
 
-  #send(operation: Operation, keys: readonly string[], head: readonly string[]): void {
+  #send(operation: Operation, keys: readonly string[], head: readonly string[], tail: readonly string[] = []): void {
     const { text, sha } = this.#mutate(compose(operation, this.#limits));
     this.#scripts.set(sha, text);
     this.#compared.push(true);
@@ -136,6 +143,7 @@ class Run {
       ...keys,
       ...head,
       ...this.#limits.flatMap((limit) => limit.args.map(String)),
+      ...tail,
     );
   }
 

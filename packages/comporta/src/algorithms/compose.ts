@@ -8,7 +8,7 @@ export interface Script {
   readonly sha: string;
 }
 
-export type Operation = 'consume' | 'peek' | 'refund' | 'reset';
+export type Operation = 'consume' | 'peek' | 'force' | 'refund' | 'reset';
 
 /** Constants and the two clocks, before anything else. */
 const HEAD = `local TTL_MARGIN_MS, TOTAL_MAX = ${TTL_MARGIN_MS}, 999999999999999
@@ -45,6 +45,7 @@ const TEXTS: Readonly<Record<Operation, (limits: readonly Limit[]) => string>> =
   consume: (limits) =>
     `#!lua\n${HEAD}${helpers(limits)}${evaluateAll(limits)}${commitAll(limits)}${describeAll(limits)}`,
   peek: (limits) => `#!lua flags=no-writes\n${HEAD}${helpers(limits)}${evaluateAll(limits)}${describeAll(limits)}`,
+  force: (limits) => `#!lua\n${HEAD}${modules(limits)}${forceAll(limits)}`,
   refund: (limits) => `#!lua\n${HEAD}${modules(limits)}${refundAll(limits)}`,
   // Freeing memory must work on a full server too.
   reset: () =>
@@ -105,9 +106,30 @@ function modules(limits: readonly Limit[]): string {
       ([called, { parameters, body, result }]) =>
         `local function ${called}(${parameters.join(', ')})\n${body}return ${result}\nend\n`,
     );
-    return `local ${name} = {}\ndo\n${own}${texts.join('')}${name}.refund = refund\nend\n`;
+    return `local ${name} = {}\ndo\n${own}${texts.join('')}${name}.evaluate, ${name}.commit, ${name}.describe, ${name}.refund = evaluate, commit, describe, refund\nend\n`;
   };
   return namesOf(limits).map(text).join('');
+}
+
+/** After the limits' own arguments comes an amount for each; each is charged as far as there is room. */
+function forceAll(limits: readonly Limit[]): string {
+  const firstAmount = 3 + argumentsBefore(limits, limits.length);
+  const calls = limits.map((limit, i) => {
+    const { name, clock, args } = limit.algorithm;
+    const carried = carry(name)
+      .map((word) => word + i)
+      .join(', ');
+    const from = 3 + argumentsBefore(limits, i);
+    const own = args.map((_, j) => `tonumber(ARGV[${from + j}])`).join(', ');
+    return `local _, _, ${carried} = ${name}.evaluate(KEYS[${i + 1}], ${clock}, 0, ${own})
+local amount = math.min(tonumber(ARGV[${firstAmount + i}]), (${name}.describe(KEYS[${i + 1}], ${clock}, ${own}, ${carried})))
+if amount > 0 then
+${name}.commit(KEYS[${i + 1}], ${clock}, amount, ${own}, ${carried})
+charged = charged + amount
+end
+`;
+  });
+  return `local charged = 0\n${calls.map((call) => `do\n${call}end\n`).join('')}return charged\n`;
 }
 
 /** The last key marks the decision as refunded, so that a second refund of it does nothing. */

@@ -9,8 +9,11 @@ export interface Waiter {
 export class StoreError extends Error {
   override readonly name: string = 'StoreError';
   readonly kind: DegradedCause;
-  constructor(kind: DegradedCause, message: string) {
+  /** Nothing was sent, so nothing can have been charged. */
+  readonly isUnsent: boolean;
+  constructor(kind: DegradedCause, message: string, isUnsent = false) {
     super(message);
     this.kind = kind;
+    this.isUnsent = isUnsent;
   }
 }

@@ -14,7 +14,7 @@ import { GuardedLimiter } from './guarded.js';
 import type { Limiter, LimiterOptions } from './limiter.js';
 
 const MODES: readonly FailureMode[] = ['local', 'open', 'closed'];
-const OPTIONS: readonly string[] = ['policy', 'limits', 'store', 'timeoutMs', 'onStoreFailure', 'instances'];
+const OPTIONS: readonly string[] = ['policy', 'limits', 'store', 'timeoutMs', 'onStoreFailure', 'instances', 'payBack'];
 const LIMITS_MAX = 8;
 const TIMEOUT_MAX_MS = 60_000;
 const INSTANCES_MAX = 100_000;
@@ -23,6 +23,7 @@ interface Checked {
   readonly timeoutMs: number;
   readonly mode: FailureMode;
   readonly instances: number | 'auto';
+  readonly payBack: boolean;
 }
 
 /** Makes a limiter; throws a `ComportaError` that names the setting when one is wrong. Needs no running store. */
@@ -32,17 +33,17 @@ export function createLimiter(options: LimiterOptions): Limiter {
 
 /** As {@link createLimiter}, with the clock that times the calls: for tests and simulation. */
 export function wire(options: LimiterOptions, clock: Clock): Limiter {
-  const { timeoutMs, mode, instances } = checkOptions(options);
+  const { timeoutMs, mode, instances, payBack } = checkOptions(options);
   const plan = planOf(options);
   const events = new Emitter<LimiterEvents>();
   const store = options.store ?? memoryStore({ clock });
   const local = store.kind === 'memory' ? store : memoryStore({ clock });
   const health = healthOf(store);
-  const guardOptions = { policy: plan.policy, timeoutMs, mode, clock, events };
+  const guardOptions = { policy: plan.policy, timeoutMs, mode, payBack, clock, events };
   const bound = store.bind(plan);
   const partOf =
     instances === 'auto' ? () => bound.part?.() ?? ALONE : () => ({ processes: instances, rank: instances });
-  const guard = new Guard(bound, new LocalShare(plan, local, partOf), health, guardOptions);
+  const guard = new Guard(plan, bound, new LocalShare(plan, local, partOf), health, guardOptions);
   const unlisten = health.events.on('breaker', (event) => events.emit('breaker', event));
   return new GuardedLimiter(plan, guard, events, async () => {
     unlisten();
@@ -73,7 +74,7 @@ function checkOptions(options: LimiterOptions): Checked {
   if (unknown !== undefined) {
     throw new ComportaError('ERR_OPTION', `${unknown}: unknown option; there are ${OPTIONS.join(', ')}`, unknown);
   }
-  const { timeoutMs = 50, onStoreFailure: mode = 'local', store, instances = 'auto' } = options;
+  const { timeoutMs = 50, onStoreFailure: mode = 'local', store, instances = 'auto', payBack = true } = options;
   if (!Number.isSafeInteger(timeoutMs) || timeoutMs < 1 || timeoutMs > TIMEOUT_MAX_MS) {
     throw new ComportaError(
       'ERR_OPTION',
@@ -100,5 +101,8 @@ function checkOptions(options: LimiterOptions): Checked {
       'instances',
     );
   }
-  return { timeoutMs, mode, instances };
+  if (typeof payBack !== 'boolean') {
+    throw new ComportaError('ERR_OPTION', `payBack: expected true or false, got ${show(payBack)}`, 'payBack');
+  }
+  return { timeoutMs, mode, instances, payBack };
 }

@@ -20,6 +20,8 @@ export interface LimiterOptions {
    * `auto` (default) is the number that last used the store; 1 lets each admit the whole limit.
    */
   readonly instances?: number | 'auto';
+  /** Charge the store, once it is back, with what mode `local` admitted in its place; true by default. */
+  readonly payBack?: boolean;
 }
 
 /** Settings of one call. */

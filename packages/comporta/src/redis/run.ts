@@ -137,7 +137,7 @@ export class ScriptRunner {
     this.#refresh(node?.address);
     const who = node === undefined ? 'no server is known for this key' : `no connection to ${node.address}`;
     const why = this.#client.lastError();
-    return new StoreError('unavailable', why === undefined ? who : `${who}: ${why}`);
+    return new StoreError('unavailable', why === undefined ? who : `${who}: ${why}`, true);
   }
 }
 

@@ -2,15 +2,18 @@ import type { Degraded, FailureMode } from '../core/decision.js';
 import type { Emitter, LimiterEvents } from '../core/events.js';
 import type { Clock } from '../core/time.js';
 import { StoreError, type Waiter } from '../core/waiting.js';
-import type { Charge, MaybePromise, PolicyStore, StoreReply } from '../stores/store.js';
+import type { Charge, MaybePromise, Plan, PolicyStore, StoreReply } from '../stores/store.js';
 import { withDeadline } from './deadline.js';
 import type { NodeHealth, Refusal, StoreHealth } from './health.js';
 import type { LocalShare } from './local-share.js';
+import { type Creditor, PayBack } from './pay-back.js';
 
 export interface GuardOptions {
   readonly policy: string;
   readonly timeoutMs: number;
   readonly mode: FailureMode;
+  /** Charge the store, once it is back, with what was admitted here in its place. */
+  readonly payBack: boolean;
   readonly clock: Clock;
   readonly events: Emitter<LimiterEvents>;
 }
@@ -42,6 +45,7 @@ const REFUSALS: Readonly<Record<Refusal, string>> = {
   overloaded: 'the node owes too many answers and was not asked',
 };
 
+const isAdmitted = ({ numbers }: StoreReply): boolean => numbers.every((n, i) => i % 4 !== 1 || n === 0);
 const toMs = (clock: Clock): number => Math.floor(clock.nowUs() / 1000);
 
 /**
@@ -53,13 +57,16 @@ export class Guard {
   readonly #local: LocalShare;
   readonly #health: StoreHealth;
   readonly #options: GuardOptions;
+  readonly #payBack: PayBack | undefined;
   #failing = false;
 
-  constructor(store: PolicyStore, local: LocalShare, health: StoreHealth, options: GuardOptions) {
+  constructor(plan: Plan, store: PolicyStore, local: LocalShare, health: StoreHealth, options: GuardOptions) {
     this.#store = store;
     this.#local = local;
     this.#health = health;
     this.#options = options;
+    const isOwing = options.mode === 'local' && options.payBack && store.force !== undefined;
+    this.#payBack = isOwing ? new PayBack(plan, options.clock, this.#creditor()) : undefined;
   }
 
   decide<R>(question: Question<R>): MaybePromise<R> {
@@ -78,7 +85,10 @@ export class Guard {
 
   /** Refunds where the charge was made; false when the store cannot be reached in time. */
   async refund(charge: Charge, degraded: Degraded | undefined): Promise<boolean> {
-    if (degraded !== undefined) return degraded.mode === 'local' && (await this.#local.forCost(0).refund(charge)) > 0;
+    if (degraded !== undefined) {
+      this.#payBack?.forgive(charge);
+      return degraded.mode === 'local' && (await this.#local.forCost(0).refund(charge)) > 0;
+    }
     try {
       return (await this.#bounded(charge.subject, (waiter) => this.#store.refund(charge, waiter))) > 0;
     } catch (error) {
@@ -89,6 +99,7 @@ export class Guard {
 
   /** Forgets a subject in the store and locally; rejects with a {@link StoreError}. */
   async reset(subject: string): Promise<number> {
+    this.#payBack?.forget(subject);
     try {
       return await this.#bounded(subject, (waiter) => this.#store.reset(subject, waiter));
     } catch (error) {
@@ -122,7 +133,7 @@ export class Guard {
     const refusal = node?.enter(toMs(clock), limitMs);
     if (refusal !== undefined) {
       this.#store.suspect?.(subject);
-      return onError(new StoreError(refusal, REFUSALS[refusal]));
+      return onError(new StoreError(refusal, REFUSALS[refusal], true));
     }
     const fail = (error: unknown): R => {
       this.#blame(node, subject, error, limitMs);
@@ -171,15 +182,33 @@ export class Guard {
     const degraded = this.#failed(error);
     if (degraded.mode !== 'local') return word({ atUs: 0, numbers: [], degraded });
     // The local store is a memory store: it answers at once.
-    return word({ ...(this.#local.forCost(cost)[operation](subject, cost) as StoreReply), degraded });
+    const reply = this.#local.forCost(cost)[operation](subject, cost) as StoreReply;
+    // Where the store may have been reached it may have charged already: better once too few than twice.
+    const isOwed = operation === 'consume' && error instanceof StoreError && error.isUnsent && isAdmitted(reply);
+    if (isOwed) this.#payBack?.record(subject, cost, reply.atUs);
+    return word({ ...reply, degraded });
   }
 
   #answered(reply: StoreReply): StoreReply {
+    this.#payBack?.start();
     if (this.#failing) {
       this.#failing = false;
       this.#options.events.emit('recovered', { policy: this.#options.policy });
     }
     return reply;
+  }
+
+  #creditor(): Creditor {
+    const [onValue, onError] = [() => true, () => false];
+    return {
+      isBack: (subject) => this.#health.node(this.#store.shardOf?.(subject) ?? '').state === 'closed',
+      pay: async (subject, amounts) => {
+        const start = (waiter: Waiter) => this.#store.force?.(subject, amounts, waiter) ?? 0;
+        const isPaid = await this.#ask({ subject, start, signal: undefined, timeoutMs: undefined, onValue, onError });
+        // The store knows of it now; until it does, the local count is the only one.
+        if (isPaid) await this.#local.forCost(0).reset(subject);
+      },
+    };
   }
 
   #failed(error: unknown): Degraded {

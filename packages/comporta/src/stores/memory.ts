@@ -80,6 +80,22 @@ export class MemoryPolicy implements PolicyStore {
     return { atUs, numbers };
   }
 
+  force(text: string, amounts: readonly number[]): number {
+    const subject = shortSubject(text);
+    const atUs = this.#clock.nowUs();
+    const nowMs = Math.floor(atUs / 1000);
+    let charged = 0;
+    this.#evaluate(subject, 0, atUs, nowMs).forEach(({ state }, i) => {
+      const { algorithm, args } = this.#limits[i] as Limit;
+      const now = inUnit(algorithm, atUs, nowMs);
+      const amount = Math.min(amounts[i] as number, algorithm.describe(state, now, args).remaining);
+      if (amount <= 0) return;
+      charged += amount;
+      this.#store(i, subject, algorithm.commit(state, now, amount, args), now, nowMs);
+    });
+    return charged;
+  }
+
   refund({ subject: text, decisionId, atUs, amount }: Charge): number {
     const subject = shortSubject(text);
     const nowUs = this.#clock.nowUs();

@@ -5,6 +5,7 @@ import { type Clock, systemClock } from '../core/time.js';
 import { StoreError, type Waiter } from '../core/waiting.js';
 import type { RedisClient } from '../redis/client.js';
 import { connectUrl } from '../redis/connect.js';
+import { checkConnectOptions, type NatMap, type TlsOptions } from '../redis/connect-options.js';
 import { detect, type SupportedClient } from '../redis/detect.js';
 import { ScriptRunner } from '../redis/run.js';
 import { slotOf } from '../redis/slot.js';
@@ -20,6 +21,12 @@ export interface RedisStoreOptions {
   readonly subjectSecret?: string;
   /** Told once, at creation, of each client setting that breaks a promise; `console.warn` by default. */
   readonly onWarning?: (message: string) => void;
+  /** For `rediss` URLs. */
+  readonly tls?: TlsOptions;
+  /** For cluster and Sentinel URLs, when servers name addresses that cannot be reached from here. */
+  readonly natMap?: NatMap;
+  /** Login at the Sentinels of a `redis-sentinel` URL. */
+  readonly sentinel?: { readonly username?: string; readonly password?: string };
   readonly clock?: Clock;
 }
 
@@ -38,7 +45,8 @@ export function redisStore(source: string | SupportedClient, options: RedisStore
   if (!/^[A-Za-z0-9_.-]{1,32}$/.test(keyPrefix)) {
     throw new ComportaError('ERR_OPTION', 'keyPrefix: expected 1 to 32 characters of A-Z a-z 0-9 _ . -', 'keyPrefix');
   }
-  const client = typeof source === 'string' ? connectUrl(source, clock) : detect(source);
+  const client = typeof source === 'string' ? connectUrl(source, clock, options) : detect(source);
+  if (typeof source !== 'string') checkConnectOptions(options, undefined);
   for (const warning of client.warnings) onWarning(warning);
   const runner = new ScriptRunner(client, clock);
   const presence = new Presence(() => beat(runner, client.isCluster, keyPrefix));
@@ -115,6 +123,13 @@ class RedisPolicy implements PolicyStore {
     const keys = [...this.#keysOf(escaped), refundKey(this.#plan, this.#shared.prefix, escaped, decisionId)];
     const args = ['', String(amount), String(atUs), this.#refundTtlMs, ...this.#arguments];
     return this.#run(compose('refund', this.#plan.limits), escaped, [...keys, ...args], keys.length, waiter, toNumber);
+  }
+
+  force(subject: string, amounts: readonly number[], waiter?: Waiter): Promise<number> {
+    const escaped = escapeSubject(subject, this.#shared.secret);
+    const keys = this.#keysOf(escaped);
+    const parts = [...keys, '', '0', ...this.#arguments, ...amounts.map(String)];
+    return this.#run(compose('force', this.#plan.limits), escaped, parts, keys.length, waiter, toNumber);
   }
 
   reset(subject: string, waiter?: Waiter): Promise<number> {

@@ -34,6 +34,11 @@ export interface PolicyStore {
   consume(subject: string, cost: number, waiter?: Waiter): MaybePromise<StoreReply>;
   /** As `consume` would decide, with no write of any kind. */
   peek(subject: string, cost: number, waiter?: Waiter): MaybePromise<StoreReply>;
+  /**
+   * Charges each limit its own amount as far as it has room, without asking whether it admits: for what
+   * was admitted elsewhere. Sum of what was charged.
+   */
+  force?(subject: string, amounts: readonly number[], waiter?: Waiter): MaybePromise<number>;
   /** Number of limits that got something back; 0 for a second refund of one decision. */
   refund(charge: Charge, waiter?: Waiter): MaybePromise<number>;
   /** Name of the node that a subject lives on, when nodes can fail one by one; each has a breaker of its own. */

@@ -1,0 +1,103 @@
+import type { Clock } from '../core/time.js';
+import { memoryStore } from '../stores/memory.js';
+import type { Charge, Plan, PolicyStore, StoreReply } from '../stores/store.js';
+
+/** Most subjects whose local admissions are remembered; those of further ones are not paid back. */
+const SUBJECTS_MAX = 10_000;
+/** Charges sent together, and the pause between such batches: a server that has just come back needs air. */
+const BATCH = 32;
+const PAUSE_MS = 20;
+/** Processes begin spread over this time, since all notice the recovery together. */
+const SPREAD_MS = 200;
+/** How often to look again for subjects whose node was still away. */
+const RETRY_MS = 500;
+
+/** What paying back needs of its surroundings. */
+export interface Creditor {
+  /** The subject's node answers again. */
+  isBack(subject: string): boolean;
+  /** Charges the store; called once per subject and outage, whatever comes of it. */
+  pay(subject: string, amounts: readonly number[]): Promise<void>;
+}
+
+/**
+ * Remembers what was admitted here in place of the store and charges it once the store is back, as far
+ * as it still counts then. Kept like any other use, so it ages by the limits' own rules.
+ */
+export class PayBack {
+  readonly #plan: Plan;
+  readonly #ledger: Required<Pick<PolicyStore, 'force'>> & PolicyStore;
+  readonly #clock: Clock;
+  readonly #creditor: Creditor;
+  readonly #owed: Set<string> = new Set();
+  #atUs = 0;
+  #isRunning = false;
+  #triedAtUs = 0;
+
+  constructor(plan: Plan, clock: Clock, creditor: Creditor) {
+    this.#plan = plan;
+    this.#clock = clock;
+    this.#creditor = creditor;
+    const stamp: Clock = { nowUs: () => this.#atUs, startTimer: clock.startTimer };
+    const ledger = memoryStore({ maxSubjects: SUBJECTS_MAX, clock: stamp }).bind(plan);
+    this.#ledger = ledger as Required<Pick<PolicyStore, 'force'>> & PolicyStore;
+  }
+
+  /** Cost that was admitted here at `atUs`. */
+  record(subject: string, cost: number, atUs: number): void {
+    if (this.#owed.size >= SUBJECTS_MAX && !this.#owed.has(subject)) return;
+    this.#atUs = atUs;
+    this.#owed.add(subject);
+    void this.#ledger.force(
+      subject,
+      this.#plan.limits.map(() => cost),
+    );
+  }
+
+  /** A local admission was given back. */
+  forgive(charge: Charge): void {
+    this.#atUs = this.#clock.nowUs();
+    void this.#ledger.refund(charge);
+  }
+
+  /** A subject was reset. */
+  forget(subject: string): void {
+    this.#owed.delete(subject);
+    void this.#ledger.reset(subject);
+  }
+
+  /** Call when the store has answered. Returns at once; pays in the background. */
+  start(): void {
+    if (this.#owed.size === 0 || this.#isRunning) return;
+    const nowUs = this.#clock.nowUs();
+    if (Math.abs(nowUs - this.#triedAtUs) < RETRY_MS * 1000) return;
+    this.#triedAtUs = nowUs;
+    this.#isRunning = true;
+    void this.#run().finally(() => {
+      this.#isRunning = false;
+    });
+  }
+
+  async #run(): Promise<void> {
+    await this.#pause(Math.random() * SPREAD_MS);
+    const due = [...this.#owed].filter((subject) => this.#creditor.isBack(subject));
+    for (let i = 0; i < due.length; i += BATCH) {
+      await Promise.all(due.slice(i, i + BATCH).map((subject) => this.#pay(subject)));
+      if (i + BATCH < due.length) await this.#pause(PAUSE_MS * (0.5 + Math.random()));
+    }
+  }
+
+  async #pay(subject: string): Promise<void> {
+    this.#atUs = this.#clock.nowUs();
+    const { numbers } = this.#ledger.peek(subject, 0) as StoreReply;
+    const amounts = this.#plan.limits.map(({ limit }, i) => limit - (numbers[i * 4] as number));
+    this.forget(subject);
+    if (amounts.some((amount) => amount > 0)) await this.#creditor.pay(subject, amounts);
+  }
+
+  #pause(delayMs: number): Promise<void> {
+    return new Promise((resolve) => {
+      this.#clock.startTimer(delayMs, resolve);
+    });
+  }
+}

@@ -1,0 +1,67 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Connection } from './connection.js';
+import { freePort } from './ports.js';
+import { watch } from './reap.js';
+import { findServers, type Server, type ServerKind } from './servers.js';
+import { until } from './wait.js';
+
+export interface Sentinels {
+  readonly ports: readonly number[];
+  /** Resolves once each knows the primary, its replica and the other Sentinels. */
+  settled(): Promise<void>;
+  stop(): void;
+}
+
+/** Real Sentinels that watch a primary under a name and need two votes to replace it. */
+export async function startSentinels(
+  kind: ServerKind,
+  primary: Server,
+  name: string,
+  more: readonly string[] = [],
+): Promise<Sentinels> {
+  const started: ChildProcess[] = [];
+  const ports: number[] = [];
+  for (let i = 0; i < 3; i++) {
+    const dir = mkdtempSync(join(tmpdir(), 'comporta-sentinel-'));
+    const port = await freePort();
+    const file = join(dir, 'sentinel.conf');
+    const settings = [
+      `port ${port}`,
+      'bind 127.0.0.1',
+      `dir ${dir}`,
+      `sentinel monitor ${name} 127.0.0.1 ${primary.port} 2`,
+      `sentinel down-after-milliseconds ${name} 500`,
+      `sentinel failover-timeout ${name} 2000`,
+      ...more,
+    ];
+    writeFileSync(file, `${settings.join('\n')}\n`);
+    const child = spawn(findServers()[kind] ?? '', [file, '--sentinel'], { stdio: 'ignore' });
+    watch(child, dir);
+    child.once('exit', () => rmSync(dir, { recursive: true, force: true }));
+    started.push(child);
+    ports.push(port);
+  }
+  return {
+    ports,
+    settled: async () => {
+      for (const port of ports) await until(() => isSettled(port, name), { what: `Sentinel ${port} to know all` });
+    },
+    stop: () => {
+      for (const child of started) child.kill('SIGKILL');
+    },
+  };
+}
+
+async function isSettled(port: number, name: string): Promise<boolean> {
+  const connection = await Connection.open(port);
+  try {
+    const fields = (await connection.command('SENTINEL', 'MASTER', name)) as string[];
+    const value = (field: string) => fields[fields.indexOf(field) + 1];
+    return value('num-slaves') === '1' && value('num-other-sentinels') === '2' && value('flags') === 'master';
+  } finally {
+    connection.close();
+  }
+}
