@@ -5,6 +5,8 @@ const KINDS: Readonly<Record<string, 'object' | 'boolean' | 'function' | 'checke
   store: 'checked elsewhere',
   timeoutMs: 'checked elsewhere',
   onStoreFailure: 'checked elsewhere',
+  instances: 'checked elsewhere',
+  payBack: 'checked elsewhere',
   trustedProxies: 'checked elsewhere',
   forwardedHeader: 'checked elsewhere',
   ipv6Prefix: 'checked elsewhere',

@@ -1,7 +1,7 @@
 import type { Decision } from '../core/decision.js';
 import type { ComportaError } from '../core/errors.js';
 import type { RequestView } from '../identity/view.js';
-import type { Limiter } from '../limiter/limiter.js';
+import type { Limiter, LimiterOptions } from '../limiter/limiter.js';
 import type { Policy } from '../policies/policy.js';
 import type { MaybePromise, Store } from '../stores/store.js';
 import { checkGateOptions } from './gate-options.js';
@@ -14,6 +14,10 @@ export interface GateOptions<Request = unknown> {
   readonly store?: Store;
   readonly timeoutMs?: number;
   readonly onStoreFailure?: Policy['onStoreFailure'];
+  /** How many processes share the limits while the store is away; `auto` by default. */
+  readonly instances?: LimiterOptions['instances'];
+  /** Charge the store, once it is back, with what mode `local` admitted; true by default. */
+  readonly payBack?: boolean;
   /** CIDRs (or `loopback`, `private`) of proxies whose forwarding header is believed; none by default. */
   readonly trustedProxies?: readonly string[];
   /** The one header that trusted proxies write; `x-forwarded-for` by default. */

@@ -30,10 +30,13 @@ function limiterOf<Request>(
 ): Limiter {
   const timeoutMs = policy.timeoutMs ?? shared.timeoutMs;
   const onStoreFailure = policy.onStoreFailure ?? shared.onStoreFailure;
+  const { instances, payBack } = shared;
   const options: LimiterOptions = {
     policy: policy.name,
     limits: policy.limits,
     store,
+    ...(instances === undefined ? {} : { instances }),
+    ...(payBack === undefined ? {} : { payBack }),
     ...(timeoutMs === undefined ? {} : { timeoutMs }),
     ...(onStoreFailure === undefined ? {} : { onStoreFailure }),
   };
@@ -44,10 +47,13 @@ function limiterOf<Request>(
   }
 }
 
+/** Options of the gate alone. */
+const SHARED: readonly string[] = ['store', 'instances', 'payBack'];
+
 /** Settings that a policy takes from the gate keep their name; all others are the policy's. */
 function located({ code, message, field }: ComportaError, policy: object, start: string): ComportaError {
   const isShared =
-    field === 'store' || ((field === 'timeoutMs' || field === 'onStoreFailure') && !Object.hasOwn(policy, field));
+    SHARED.includes(field) || ((field === 'timeoutMs' || field === 'onStoreFailure') && !Object.hasOwn(policy, field));
   return isShared
     ? new ComportaError(code, message, field)
     : new ComportaError(code, `${start}.${message}`, `${start}.${field}`);
