@@ -28,7 +28,7 @@ function describe({ primaries, replicas, url }) {
     '',
     'Two gateways that share every limit, each in a terminal of its own (after `npm run build`):',
     `  PORT=8080 ${serve}`,
-    `  PORT=8090 ${serve}`,
+    `  PORT=8090 API_PORT=8091 ${serve}`,
     '',
     'Ctrl-C stops the cluster and removes its files.',
   ].join('\n');

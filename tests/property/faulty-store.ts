@@ -66,6 +66,10 @@ export class FaultyStore implements Store {
     };
   }
 
+  ready(): Promise<void> {
+    return Promise.resolve();
+  }
+
   ping(): Promise<void> {
     return Promise.resolve();
   }

@@ -1,6 +1,7 @@
 export type { RedisClient, RedisNode } from './redis/client.js';
-export { parseStoreUrl } from './redis/connect.js';
+export type { NatMap, TlsOptions } from './redis/connect-options.js';
 export type { SupportedClient } from './redis/detect.js';
+export type { Finding } from './redis/finding.js';
 export { type IoredisClusterLike, type IoredisLike, ioredisClusterPreset, ioredisPreset } from './redis/ioredis.js';
 export {
   type NodeRedisClusterLike,
@@ -8,4 +9,6 @@ export {
   nodeRedisClusterPreset,
   nodeRedisPreset,
 } from './redis/node-redis.js';
+export { parseStoreUrl } from './redis/url.js';
 export { type RedisStoreOptions, redisStore } from './stores/redis.js';
+export { type SelfTestOptions, selfTest } from './stores/self-test.js';

@@ -104,6 +104,7 @@ test.each(everyDoor)('$name: HEAD is refused without a body, preflight passes un
 
 test.each(everyDoor)('$name: an outage with closed is 503, the store’s words stay inside', async ({ start }) => {
   const port = await start({
+    name: 'doors',
     limits: slidingWindow({ limit: 1, window: '10s' }),
     store: brokenStore(),
     onStoreFailure: 'closed',

@@ -41,5 +41,5 @@ export function brokenStore(): Store {
     throw new StoreError('unavailable', 'connect ECONNREFUSED 10.9.8.7:6379');
   };
   const policy: PolicyStore = { consume: fail, peek: fail, refund: fail, reset: fail };
-  return { kind: 'redis', bind: () => policy, ping: fail, close: async () => undefined };
+  return { kind: 'redis', bind: () => policy, ping: fail, ready: fail, close: async () => undefined };
 }

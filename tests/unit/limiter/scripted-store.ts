@@ -42,6 +42,10 @@ export class ScriptedStore implements Store {
     return { consume: ask('consume'), peek: ask('peek'), refund: ask('refund'), reset: ask('reset') };
   }
 
+  ready(): Promise<void> {
+    return Promise.resolve();
+  }
+
   ping(): Promise<void> {
     return Promise.resolve();
   }

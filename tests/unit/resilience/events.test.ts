@@ -79,7 +79,8 @@ describe('listeners are told', () => {
       return admits();
     };
     const policy: PolicyStore = { consume: answer, peek: answer, refund: () => 0, reset: () => 0 };
-    const store: Store = { kind: 'redis', bind: () => policy, ping: async () => {}, close: async () => {} };
+    const nothing = async () => {};
+    const store: Store = { kind: 'redis', bind: () => policy, ping: nothing, ready: nothing, close: nothing };
     const limiter = wire({ policy: 'api', limits, store }, clock);
     limiter.on('degraded', () => heard.push('degraded'));
     limiter.on('recovered', () => heard.push('recovered'));

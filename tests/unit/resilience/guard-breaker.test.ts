@@ -33,6 +33,7 @@ class TwoNodes implements Store {
     };
   }
   ping = () => Promise.resolve();
+  ready = () => Promise.resolve();
   close = () => Promise.resolve();
 }
 

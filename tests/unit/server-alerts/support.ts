@@ -6,7 +6,7 @@ export function factOf(more: Partial<Fact> = {}): Fact {
   return { kind: 'store.unavailable', target: 'per-client', ...words, ...more };
 }
 
-export function alertOf(more: Partial<Alert> = {}): Alert {
+function alertOf(more: Partial<Alert> = {}): Alert {
   const fact = more.fact ?? factOf();
   const key = `${fact.kind}:${fact.target}`;
   return { key, fact, status: 'firing', startsAtMs: 1_700_000_000_000, endsAtMs: undefined, ...more };

@@ -32,6 +32,11 @@ export class Emitter<Events> {
     return () => void listeners.delete(listener as Listener<never>);
   }
 
+  /** Whether anybody listens. */
+  has(name: keyof Events): boolean {
+    return (this.#listeners.get(name)?.size ?? 0) > 0;
+  }
+
   /** A listener that throws is ignored: it must never change a decision. */
   emit<K extends keyof Events>(name: K, event: Events[K]): void {
     for (const listener of this.#listeners.get(name) ?? []) {

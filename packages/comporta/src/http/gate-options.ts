@@ -16,6 +16,8 @@ const KINDS: Readonly<Record<string, 'object' | 'boolean' | 'function' | 'checke
   onVerdict: 'function',
 };
 
+export const isGateOption = (name: string): boolean => Object.hasOwn(KINDS, name);
+
 /** Refuses options that nobody reads, and values that would only fail on a request. */
 export function checkGateOptions(options: unknown): void {
   if (typeof options !== 'object' || options === null)

@@ -3,10 +3,11 @@ import type { RequestView } from '../identity/view.js';
 import type { Policy } from '../policies/policy.js';
 import type { MaybePromise } from '../stores/store.js';
 import { createGate, type Gate, type GateOptions, type Verdict } from './gate.js';
+import { isGateOption } from './gate-options.js';
 import { createReport } from './report.js';
 import { ALLOWED } from './verdict.js';
 
-/** Options of an adapter: a list of policies, or the fields of the only one, which is named `default`. */
+/** Options of an adapter: a list of policies, or the fields of the only one (`default` unless named). */
 export type RateLimitOptions<Request = unknown> =
   | GateOptions<Request>
   | (Omit<GateOptions<Request>, 'policies'> & Omit<Policy<Request>, 'name'> & { readonly name?: string });
@@ -49,6 +50,18 @@ function toGateOptions<Request>(options: RateLimitOptions<Request>): GateOptions
   if (typeof options !== 'object' || options === null || 'policies' in options) return options as GateOptions<Request>;
   const isPolicyField = ([name]: readonly [string, unknown]) => POLICY_FIELDS.includes(name);
   const entries = Object.entries(options);
+  if (options.store?.kind === 'redis' && options.name === undefined) {
+    throw new ComportaError(
+      'ERR_POLICY',
+      'name: missing; on a shared store it keeps the counts of different services apart',
+      'name',
+    );
+  }
+  const unknown = entries.find(([name]) => !POLICY_FIELDS.includes(name) && !isGateOption(name));
+  if (unknown !== undefined) {
+    const names = [...POLICY_FIELDS, 'store', 'timeoutMs', 'onStoreFailure', 'trustedProxies', 'headers'];
+    throw new ComportaError('ERR_OPTION', `${unknown[0]}: unknown; it takes ${names.join(', ')} ...`, unknown[0]);
+  }
   const policy = { name: 'default', ...Object.fromEntries(entries.filter(isPolicyField)) } as Policy<Request>;
   return { ...Object.fromEntries(entries.filter((entry) => !isPolicyField(entry))), policies: [policy] };
 }

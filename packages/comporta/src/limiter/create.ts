@@ -38,7 +38,7 @@ export function wire(options: LimiterOptions, clock: Clock): Limiter {
   const events = new Emitter<LimiterEvents>();
   const store = options.store ?? memoryStore({ clock });
   const local = store.kind === 'memory' ? store : memoryStore({ clock });
-  const health = healthOf(store);
+  const health = healthOf(store, clock);
   const guardOptions = { policy: plan.policy, timeoutMs, mode, payBack, clock, events };
   const bound = store.bind(plan);
   const partOf =
@@ -59,7 +59,7 @@ function planOf(options: LimiterOptions): Plan {
   if (limits.length < 1 || limits.length > LIMITS_MAX || !limits.every(isLimit)) {
     throw new ComportaError(
       'ERR_LIMIT',
-      `limits: expected 1 to ${LIMITS_MAX} limits made by tokenBucket(), slidingWindow() and the like`,
+      `limits: expected 1 to ${LIMITS_MAX} limits made by tokenBucket(), slidingWindow() and the like, got ${show(options.limits)}`,
       'limits',
     );
   }

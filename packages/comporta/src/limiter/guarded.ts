@@ -80,6 +80,7 @@ export class GuardedLimiter implements Limiter {
   #check(subject: string, options: CallOptions | undefined): number {
     if (this.#closed) throw new ComportaError('ERR_CLOSED', `limiter ${this.policy} is closed`);
     checkSubject(subject);
+    if (options !== undefined) checkNames(options);
     const cost = options?.cost === undefined ? 1 : options.cost;
     if (!Number.isSafeInteger(cost) || cost < 0) {
       throw new ComportaError(
@@ -115,6 +116,27 @@ export class GuardedLimiter implements Limiter {
         'amount',
       );
     }
+  }
+}
+
+const CALL_OPTIONS: ReadonlySet<string> = new Set(['cost', 'signal', 'timeoutMs']);
+
+/** A mistyped cost must not count as 1 in silence. */
+function checkNames(options: CallOptions): void {
+  if (typeof options !== 'object' || options === null) {
+    throw new ComportaError(
+      'ERR_OPTION',
+      `options: expected { cost, signal, timeoutMs }, got ${show(options)}`,
+      'options',
+    );
+  }
+  for (const name in options) {
+    if (CALL_OPTIONS.has(name)) continue;
+    throw new ComportaError(
+      'ERR_OPTION',
+      `${name}: unknown option of a call; there are cost, signal and timeoutMs`,
+      name,
+    );
   }
 }
 

@@ -1,60 +1,32 @@
-import { ComportaError, show } from '../core/errors.js';
+import { ComportaError } from '../core/errors.js';
 import type { Clock } from '../core/time.js';
 import type { RedisClient } from './client.js';
+import { type ConnectOptions, checkConnectOptions, type HostPort, mapperOf } from './connect-options.js';
 import {
   fromNodeRedis,
   fromNodeRedisCluster,
   type NodeRedisClusterLike,
-  type NodeRedisLike,
   nodeRedisClusterPreset,
   nodeRedisPreset,
 } from './node-redis.js';
-
-interface Address {
-  readonly isCluster: boolean;
-  /** `redis://` or `rediss://` URLs of one server, or of some nodes of a cluster. */
-  readonly urls: readonly string[];
-  readonly username: string | undefined;
-  readonly password: string | undefined;
-  readonly isTls: boolean;
-}
+import { type Connectable, followSentinels } from './sentinel.js';
+import { type Address, parseStoreUrl } from './url.js';
 
 /** The parts of the `redis` package used here, loaded only when a store is made from a URL. */
 interface NodeRedisModule {
-  createClient(options: object): NodeRedisLike & { connect(): Promise<unknown> };
+  createClient(options: object): Connectable;
   createCluster(options: object): NodeRedisClusterLike & { connect(): Promise<unknown> };
 }
 
-const FORMS = 'redis://host:port, rediss://host:port, redis-cluster://host:port,host:port or rediss-cluster://...';
 const RETRY_MS = 250;
-
-/** Reads a store URL; throws `ERR_OPTION` without repeating the password. */
-export function parseStoreUrl(text: string): Address {
-  const match = /^(rediss?)(-cluster)?:\/\/(?:([^@/]*)@)?([^@/]+)(\/\d*)?$/.exec(text);
-  const hosts = match?.[4]?.split(',') ?? [];
-  const isCluster = match?.[2] !== undefined;
-  const hasForm = hosts.every((host) => /^(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+)(:\d{1,5})?$/.test(host));
-  if (match === null || !hasForm || (!isCluster && hosts.length !== 1)) {
-    const shown = text.replace(/\/\/[^@]*@/, '//***@');
-    throw new ComportaError('ERR_OPTION', `store: expected ${FORMS}, got ${show(shown)}`, 'store');
-  }
-  const [username, password] = (match[3] ?? '').split(/:(.*)/s).map(decodeURIComponent);
-  const path = isCluster ? '' : (match[5] ?? '');
-  return {
-    isCluster,
-    urls: hosts.map((host) => `${match[1]}://${host}${path}`),
-    username: username || undefined,
-    password: password || undefined,
-    isTls: match[1] === 'rediss',
-  };
-}
 
 /**
  * A client for a URL, connecting in the background from now on and for ever. Until it is connected
  * every call fails at once, so that the failure mode decides and a process starts without Redis.
  */
-export function connectUrl(text: string, clock: Clock): RedisClient {
+export function connectUrl(text: string, clock: Clock, options: ConnectOptions = {}): RedisClient {
   const address = parseStoreUrl(text);
+  checkConnectOptions(options, address);
   let client: RedisClient | undefined;
   let lastError: string | undefined = 'still connecting';
   let isClosed = false;
@@ -67,11 +39,12 @@ export function connectUrl(text: string, clock: Clock): RedisClient {
     try {
       const redis = await loadNodeRedis();
       if (isClosed) return;
-      await open(redis, address, onError, (made) => {
+      await open({ redis, address, options, clock, onError }, (made) => {
         client = made;
       });
     } catch (error) {
-      onError(error instanceof Error ? error.message : String(error));
+      // A cluster client says only that no node could be used; its last error says why.
+      onError(client?.lastError() ?? (error instanceof Error ? error.message : String(error)));
       if (isClosed) return;
       void client?.close();
       client = undefined;
@@ -81,7 +54,7 @@ export function connectUrl(text: string, clock: Clock): RedisClient {
   void connect();
 
   return {
-    isCluster: address.isCluster,
+    isCluster: address.kind === 'cluster',
     nodeOf: (slot) => client?.nodeOf(slot),
     nodeAt: (at) => client?.nodeAt(at),
     refresh: (failing) => client?.refresh(failing),
@@ -95,31 +68,47 @@ export function connectUrl(text: string, clock: Clock): RedisClient {
   };
 }
 
+interface Opening {
+  readonly redis: NodeRedisModule;
+  readonly address: Address;
+  readonly options: ConnectOptions;
+  readonly clock: Clock;
+  readonly onError: (message: string) => void;
+}
+
 /**
  * Makes a client, hands it over, and connects it. A client is of use before it is fully connected: one
  * that waits for a dead shard of a cluster serves all others.
  */
-async function open(
-  redis: NodeRedisModule,
-  address: Address,
-  onError: (message: string) => void,
-  onClient: (client: RedisClient) => void,
-): Promise<void> {
+async function open(opening: Opening, onClient: (client: RedisClient) => void): Promise<void> {
+  const { redis, address, options, clock, onError } = opening;
   const { username, password, isTls } = address;
+  // One object per client, for the client writes into it.
+  const socketTo = (at?: HostPort) => ({
+    ...nodeRedisPreset.socket,
+    ...(isTls && { tls: true, ...options.tls }),
+    ...at,
+  });
   const credentials = { ...(username && { username }), ...(password && { password }) };
-  if (address.isCluster) {
-    const defaults = {
-      ...nodeRedisPreset,
-      ...credentials,
-      socket: { ...nodeRedisPreset.socket, ...(isTls && { tls: true }) },
-    };
+  const mine = { ...nodeRedisPreset, ...credentials, socket: socketTo() };
+  if (address.kind === 'cluster') {
     const rootNodes = address.urls.map((url) => ({ url }));
-    const cluster = redis.createCluster({ ...nodeRedisClusterPreset, rootNodes, defaults });
+    const nodeAddressMap = mapperOf(options.natMap);
+    const cluster = redis.createCluster({ ...nodeRedisClusterPreset, rootNodes, defaults: mine, nodeAddressMap });
     onClient(fromNodeRedisCluster(cluster));
     await cluster.connect();
     return;
   }
-  const single = redis.createClient({ ...nodeRedisPreset, ...credentials, url: address.urls[0] });
+  if (address.kind === 'sentinel') {
+    const { primaryName: name, urls, database } = address;
+    const sentinels = urls.map((url) => {
+      return redis.createClient({ ...nodeRedisPreset, ...options.sentinel, url, socket: socketTo() });
+    });
+    const toServer = (at: HostPort) => redis.createClient({ ...mine, socket: socketTo(at), database });
+    onClient(followSentinels({ name, sentinels, toServer, map: mapperOf(options.natMap), clock }));
+    return;
+  }
+  const single = redis.createClient({ ...mine, url: address.urls[0] });
   onClient(fromNodeRedis(single));
   single.on('error', (error) => onError(error.message));
   // It keeps trying by itself; until then isReady is false.

@@ -106,7 +106,7 @@ export function fromIoredisCluster(cluster: IoredisClusterLike): RedisClient {
   return {
     isCluster: true,
     nodeOf: (slot) => nodes.get(cluster.slots[slot]?.[0] ?? ''),
-    nodeAt: (address) => nodes.get(address),
+    nodeAt: (address) => nodes.get(address) ?? nodes.get(mapped(cluster, address)),
     refresh: () => {
       if (refreshing) return;
       refreshing = true;
@@ -134,6 +134,15 @@ function toNode(redis: IoredisLike, address: string): RedisNode {
 function addressOf(redis: IoredisLike): string {
   const { host, port } = redis.options as { host?: string; port?: number };
   return `${host}:${port}`;
+}
+
+/** Where an address of MOVED or ASK leads by the client's own `natMap`. */
+function mapped(cluster: IoredisClusterLike, address: string): string {
+  type Place = { readonly host: string; readonly port: number } | null | undefined;
+  type NatMap = Readonly<Record<string, Place>> | ((address: string) => Place);
+  const natMap = (cluster as { readonly options?: { readonly natMap?: NatMap } }).options?.natMap;
+  const place = typeof natMap === 'function' ? natMap(address) : natMap?.[address];
+  return place ? `${place.host}:${place.port}` : address;
 }
 
 function watchErrors(source: IoredisLike): () => string | undefined {

@@ -49,12 +49,15 @@ export const nodeRedisPreset: NodeRedisPreset = {
   commandsQueueMaxLength: 20_000,
   maintNotifications: 'disabled',
   commandOptions: { timeout: 0 },
-  socket: {
-    connectTimeout: 1000,
-    keepAlive: true,
-    keepAliveInitialDelay: 5000,
-    noDelay: true,
-    reconnectStrategy: backOffMs,
+  // A new one each time: the client writes host, port and TLS into the object it is given.
+  get socket() {
+    return {
+      connectTimeout: 1000,
+      keepAlive: true as const,
+      keepAliveInitialDelay: 5000,
+      noDelay: true as const,
+      reconnectStrategy: backOffMs,
+    };
   },
 };
 
@@ -131,10 +134,13 @@ export function fromNodeRedisCluster(cluster: NodeRedisClusterLike): RedisClient
     warnings: [],
     lastError: watchErrors(cluster),
     close: async () => {
-      for (const { client } of cluster.nodeByAddress.values()) if (client !== undefined) endOnConnect(client);
+      const end = () => {
+        for (const { client } of cluster.nodeByAddress.values()) if (client !== undefined) endOnConnect(client);
+        cluster.destroy();
+      };
       // A map that was asked for before comes back after, and brings new connections.
-      cluster.on('node-connect', () => cluster.destroy());
-      cluster.destroy();
+      cluster.on('node-connect', end);
+      end();
     },
   };
 }

@@ -14,6 +14,8 @@ export interface ScriptCall {
 }
 
 const ATTEMPTS_MAX = 6;
+/** A slot that moves answers TRYAGAIN while some of a subject's keys are here and some there. */
+const PAUSES_MAX = 8;
 const TRY_AGAIN_DELAY_MS = 4;
 const REFRESH_INTERVAL_MS = 200;
 
@@ -69,7 +71,8 @@ export class ScriptRunner {
     if (longest === undefined && waiter !== undefined) this.#unanswered.set(node, waiter);
   }
 
-  async #again(error: unknown, call: ScriptCall, from: RedisNode, attempt: number): Promise<unknown> {
+  /** `from` is the node that the slot belongs to, as far as known: never one that was only asked. */
+  async #again(error: unknown, call: ScriptCall, from: RedisNode, attempt: number, pauses = 0): Promise<unknown> {
     const message = error instanceof Error ? error.message : '';
     const redirect = redirectOf(message);
     if (redirect === undefined) {
@@ -77,12 +80,17 @@ export class ScriptRunner {
       throw toStoreError(error);
     }
     if (redirect.kind === 'moved') this.#refresh();
-    if (attempt >= ATTEMPTS_MAX) throw new StoreError('unavailable', `gave up after ${attempt} redirects: ${message}`);
+    const isPause = redirect.kind === 'tryAgain';
+    if (isPause ? pauses >= PAUSES_MAX : attempt >= ATTEMPTS_MAX) {
+      throw new StoreError('unavailable', `gave up after ${attempt} redirects and ${pauses} pauses: ${message}`);
+    }
     const node = this.#target(redirect, from);
     try {
       return await this.#repeat(redirect, call, node);
     } catch (next) {
-      return this.#again(next, call, node, attempt + 1);
+      const owner = redirect.kind === 'ask' ? from : node;
+      // After a pause the slot may be elsewhere: its redirects count anew.
+      return this.#again(next, call, owner, isPause ? 1 : attempt + 1, isPause ? pauses + 1 : pauses);
     }
   }
 

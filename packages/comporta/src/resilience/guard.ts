@@ -193,6 +193,7 @@ export class Guard {
     this.#payBack?.start();
     if (this.#failing) {
       this.#failing = false;
+      this.#health.notices.recovered();
       this.#options.events.emit('recovered', { policy: this.#options.policy });
     }
     return reply;
@@ -218,6 +219,7 @@ export class Guard {
     // A caller that gives up says nothing about the store.
     if (cause === 'aborted') return degraded;
     if (!(cause in REFUSALS)) events.emit('storeError', { policy, degraded });
+    if (!events.has('degraded')) this.#health.notices.failed(policy, degraded);
     if (!this.#failing) {
       this.#failing = true;
       events.emit('degraded', { policy, degraded });

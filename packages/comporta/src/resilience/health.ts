@@ -1,6 +1,8 @@
 import { type BreakerEvent, Emitter } from '../core/events.js';
+import type { Clock } from '../core/time.js';
 import type { Store } from '../stores/store.js';
 import { BREAKER_DEFAULTS, Breaker, type BreakerSettings, type BreakerState } from './breaker.js';
+import { Notices } from './notices.js';
 
 /** Why a call may not go to its node. */
 export type Refusal = 'breaker-open' | 'overloaded';
@@ -58,11 +60,13 @@ export class NodeHealth {
 /** The nodes of one store, shared by all its limiters in a process: one of them finding a node dead is enough. */
 export class StoreHealth {
   readonly events: Emitter<{ breaker: BreakerEvent }> = new Emitter();
+  readonly notices: Notices;
   readonly #nodes: Map<string, NodeHealth> = new Map();
   readonly #settings: BreakerSettings;
 
-  constructor(settings: BreakerSettings) {
+  constructor(settings: BreakerSettings, notices: Notices) {
     this.#settings = settings;
+    this.notices = notices;
   }
 
   node(name: string): NodeHealth {
@@ -83,8 +87,9 @@ export class StoreHealth {
 const known: WeakMap<Store, StoreHealth> = new WeakMap();
 
 /** The health of a store, made on first use and dropped with the store. */
-export function healthOf(store: Store, settings: BreakerSettings = BREAKER_DEFAULTS): StoreHealth {
-  const health = known.get(store) ?? new StoreHealth(settings);
+export function healthOf(store: Store, clock: Clock, settings: BreakerSettings = BREAKER_DEFAULTS): StoreHealth {
+  const notices = () => new Notices(clock, (message) => store.warn?.(message));
+  const health = known.get(store) ?? new StoreHealth(settings, notices());
   known.set(store, health);
   return health;
 }

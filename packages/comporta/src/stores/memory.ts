@@ -31,6 +31,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
     kind: 'memory',
     bind: (plan) => new MemoryPolicy(plan, tableOf, clock),
     ping: () => Promise.resolve(),
+    ready: () => Promise.resolve(),
     close: async () => tables.clear(),
   };
 }

@@ -70,6 +70,10 @@ async function operate(policy: PolicyStore, subject: string): Promise<void> {
   await policy.consume(subject, 4);
   await policy.consume(subject, 6);
   await policy.peek(subject, 5);
+  await policy.force?.(
+    subject,
+    PLAN.limits.map(() => 1),
+  );
   await policy.refund({ subject, decisionId: DECISION_ID, atUs: first.atUs, amount: 1 });
   await policy.reset(subject);
 }

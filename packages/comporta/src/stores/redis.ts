@@ -55,9 +55,40 @@ export function redisStore(source: string | SupportedClient, options: RedisStore
     kind: 'redis',
     bind: (plan) => new RedisPolicy(plan, shared),
     ping: () => ping(client),
+    ready: (timeoutMs = READY_MS) => ready(client, timeoutMs, clock),
+    warn: onWarning,
     close: () => (typeof source === 'string' ? client.close() : Promise.resolve()),
   };
   return keepParts(store, { client, runner, clock, keyPrefix, subjectSecret });
+}
+
+const READY_MS = 1000;
+const READY_EVERY_MS = 10;
+
+/** Asks again and again until the server answers or the time is over; then rejects with the last reason. */
+function ready(client: RedisClient, timeoutMs: number, clock: Clock): Promise<void> {
+  return new Promise((resolve, reject) => {
+    let isOver = false;
+    let reason: unknown = new StoreError('timeout', `no answer within ${timeoutMs} ms`);
+    const stopTimer = clock.startTimer(timeoutMs, () => {
+      isOver = true;
+      reject(reason);
+    });
+    const ask = (): void => {
+      if (isOver) return;
+      ping(client).then(
+        () => {
+          stopTimer();
+          resolve();
+        },
+        (error) => {
+          reason = error;
+          clock.startTimer(READY_EVERY_MS, ask);
+        },
+      );
+    };
+    ask();
+  });
 }
 
 async function ping(client: RedisClient): Promise<void> {

@@ -55,7 +55,11 @@ export interface PolicyStore {
 export interface Store {
   readonly kind: 'memory' | 'redis';
   bind(plan: Plan): PolicyStore;
-  /** Resolves once the store can decide, or rejects with the reason; used by readiness checks only. */
+  /** Resolves when the store answers now, else rejects with the reason. */
   ping(): Promise<void>;
+  /** Waits until the store answers, `timeoutMs` at most (1000 by default); then rejects with the reason. */
+  ready(timeoutMs?: number): Promise<void>;
+  /** Tells whoever made the store of something that a person should know. */
+  warn?(message: string): void;
   close(): Promise<void>;
 }
