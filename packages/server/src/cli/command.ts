@@ -5,7 +5,11 @@ import { nearest } from '../config/nearest.js';
 export interface Values {
   readonly config?: string;
   readonly log?: string;
+  readonly timeout?: string;
+  readonly json?: boolean;
   readonly help?: boolean;
+  /** The word that a command takes beside its options. */
+  readonly word?: string;
 }
 
 /** Options of a command, as `parseArgs` takes them. */
@@ -16,6 +20,8 @@ export interface Command {
   readonly summary: string;
   readonly help: string;
   readonly options: Options;
+  /** Takes one word beside its options. */
+  readonly takesWord?: boolean;
   /** Exit code. */
   run(values: Values): number | Promise<number>;
 }
@@ -29,8 +35,11 @@ export class UsageError extends Error {
 export function readArguments(command: Command, words: readonly string[]): Values {
   const options = { ...command.options, help: { type: 'boolean', short: 'h' } } as const;
   try {
-    const { values } = parseArgs({ args: [...words], options, strict: true, allowPositionals: false });
-    return values as Values;
+    const allowPositionals = command.takesWord === true;
+    const { values, positionals } = parseArgs({ args: [...words], options, strict: true, allowPositionals });
+    const [word, more] = positionals;
+    if (more !== undefined) throw new Error(`Unexpected argument '${more}'`);
+    return { ...(values as Values), ...(word !== undefined && { word }) };
   } catch (error) {
     const message = error instanceof Error ? (error.message.split('. ')[0] ?? '') : String(error);
     const unknown = /^Unknown option '--?([^']+)'/.exec(message)?.[1];
