@@ -1,8 +1,10 @@
 import type { IncomingMessage, Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { hostname } from 'node:os';
 import { memoryStore, type Store } from 'comporta';
 import { createGate } from 'comporta/http';
 import { redisStore } from 'comporta/redis';
+import { Alerts } from './alerts/alerts.js';
 import type { ServerConfig } from './config/config.js';
 import type { Address } from './config/types.js';
 import { Gateway } from './gateway/gateway.js';
@@ -30,9 +32,10 @@ export class ListenError extends Error {
 export async function startApp(config: ServerConfig, log: Log): Promise<App> {
   const store = openStore(config.store, log);
   const watch = new StoreWatch(store, log);
+  const alerts = new Alerts({ config: config.alerts, instance: instanceOf(config), log });
   let current = config;
   let isDraining = false;
-  const siteOf = (wanted: ServerConfig): Site | undefined => buildSite(wanted, store, watch, log);
+  const siteOf = (wanted: ServerConfig): Site | undefined => buildSite(wanted, store, { watch, alerts, log });
   const site = siteOf(config);
   const gateway =
     site &&
@@ -56,16 +59,19 @@ export async function startApp(config: ServerConfig, log: Log): Promise<App> {
       apply: (wanted) => {
         const next = siteOf(wanted);
         if (next !== undefined) gateway?.replaceSite(next);
+        alerts.apply(wanted.alerts);
         current = wanted;
       },
       stop: async () => {
         isDraining = true;
         await gateway?.drain(current.gateway?.drainTime ?? 0);
+        await alerts.close();
         await end(health, watch, store);
       },
     };
   } catch (error) {
     await gateway?.drain(0);
+    await alerts.close();
     await end(health, watch, store);
     throw error;
   }
@@ -75,13 +81,27 @@ function openStore(source: string, log: Log): Store {
   return source === 'memory' ? memoryStore() : redisStore(source, { onWarning: (message) => log.warn(message) });
 }
 
-function buildSite({ gateway, gate }: ServerConfig, store: Store, watch: StoreWatch, log: Log): Site | undefined {
+/** Who is told what the limiters of each new gate say. */
+interface Listeners {
+  readonly watch: StoreWatch;
+  readonly alerts: Alerts;
+  readonly log: Log;
+}
+
+function buildSite({ gateway, gate }: ServerConfig, store: Store, { watch, alerts, log }: Listeners): Site | undefined {
   if (gateway === undefined) return undefined;
   const { policies, trustedProxies = [], forwardedHeader = 'x-forwarded-for' } = gate;
   const options = { ...gate, store, onError: warnOnce(log) };
   const built = policies.length === 0 ? undefined : createGate<IncomingMessage>(options);
   if (built !== undefined) watch.follow(built);
+  alerts.follow(built);
   return createSite({ gate: built, gateway, trustedProxies, forwardedHeader });
+}
+
+/** Names this process in alerts, the same after a restart: one machine may run several. */
+function instanceOf({ gateway }: ServerConfig): string {
+  const port = gateway?.listen.port ?? 0;
+  return port === 0 ? hostname() : `${hostname()}:${port}`;
 }
 
 function gatewayOf({ gateway }: ServerConfig): NonNullable<ServerConfig['gateway']> {

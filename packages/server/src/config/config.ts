@@ -9,10 +9,12 @@ export interface ServerConfig {
   readonly gate: Omit<GateOptions<IncomingMessage>, 'store'>;
   readonly gateway: GatewayConfig | undefined;
   readonly api: FileConfig['api'];
+  readonly alerts: FileConfig['alerts'];
 }
 
 export function toServerConfig(file: FileConfig): ServerConfig {
-  return { store: file.store, gate: toGateOptions(file), gateway: file.gateway, api: file.api };
+  const { store, gateway, api, alerts } = file;
+  return { store, gate: toGateOptions(file), gateway, api, alerts };
 }
 
 /** The library's own form of the file's rules. */

@@ -2,6 +2,7 @@ import type { FailureMode } from 'comporta';
 import type { HeaderForm } from 'comporta/http';
 import { parseStoreUrl } from 'comporta/redis';
 import { z } from 'zod';
+import { alertsSchema } from '../alerts/schema.js';
 import { address, duration, oneOrMany, text } from './fields.js';
 import { limitSchema } from './limits.js';
 import type { FileConfig, GatewayConfig, MatchConfig, PolicyConfig, RouteConfig } from './types.js';
@@ -114,7 +115,8 @@ function isStoreUrl(value: string): boolean {
 const storeAddress: z.ZodType<string> = z
   .string()
   .refine((value) => value === 'memory' || isStoreUrl(value), {
-    error: 'expected memory, redis://host:port, rediss://host:port or redis-cluster://host:port,host:port',
+    error:
+      'expected memory, redis://host:port, redis-cluster://host:port,host:port, redis-sentinel://host:port/name, or rediss... for TLS',
   })
   .meta({ examples: ['memory', 'redis://127.0.0.1:6379', 'redis-cluster://10.0.0.1:6379,10.0.0.2:6379'] });
 
@@ -125,7 +127,7 @@ export const configSchema: z.ZodType<FileConfig> = z
     store: storeAddress
       .default('memory')
       .describe(
-        'Where counts live: `memory` (this process), `redis://…`, `rediss://…`, `redis-cluster://host:port,host:port`. A restart applies changes.',
+        'Where counts live: `memory` (this process), `redis://…`, `redis-cluster://host:port,host:port`, `redis-sentinel://host:port,host:port/name`, or `rediss…` for TLS. A restart applies changes.',
       ),
     timeout: duration(1, 60_000).prefault('50ms').describe('Hard limit on each decision, whatever the store does.'),
     onStoreFailure: failureMode
@@ -156,5 +158,6 @@ export const configSchema: z.ZodType<FileConfig> = z
       })
       .optional()
       .describe('Health for orchestrators and load balancers.'),
+    alerts: alertsSchema.optional().describe('Whom to tell when the store fails. Nobody when left out.'),
   })
   .meta({ title: 'comporta.yaml', description: 'Configuration of the comporta server.' });

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { isComportaError } from 'comporta';
 import { createGate, type GateOptions } from 'comporta/http';
+import { checkAlerts } from '../alerts/check.js';
 import { toGateOptions } from './config.js';
 import { valueAt } from './issues.js';
 import { formatPath, type Path, type Problem, parsePath } from './problem.js';
@@ -21,6 +22,7 @@ export function checkMeaning(file: FileConfig, source: Source): Problem[] {
   for (const i of file.policies.keys()) checkMatch(file, i, report);
   checkRoutes(file, source, report);
   checkAddresses(file, report);
+  checkAlerts(file.alerts, report);
   if (problems.length === 0) checkWithLibrary(file, report);
   return problems;
 }

@@ -21,7 +21,20 @@ export interface FileConfig {
   readonly policies: readonly PolicyConfig[];
   readonly gateway?: GatewayConfig | undefined;
   readonly api?: { readonly listen: Address } | undefined;
+  readonly alerts?: AlertsConfig | undefined;
 }
+
+export interface AlertsConfig {
+  readonly cooldown: number;
+  readonly allowInsecure: boolean;
+  readonly sinks: readonly SinkConfig[];
+}
+
+/** Where alerts go. */
+export type SinkConfig =
+  | { readonly kind: 'webhook'; readonly url: string; readonly secret: string }
+  | { readonly kind: 'slack' | 'alertmanager'; readonly url: string }
+  | { readonly kind: 'pagerduty'; readonly url: string; readonly routingKey: string };
 
 export interface PolicyConfig {
   readonly name: string;
