@@ -106,7 +106,10 @@ function modules(limits: readonly Limit[]): string {
       ([called, { parameters, body, result }]) =>
         `local function ${called}(${parameters.join(', ')})\n${body}return ${result}\nend\n`,
     );
-    return `local ${name} = {}\ndo\n${own}${texts.join('')}${name}.evaluate, ${name}.commit, ${name}.describe, ${name}.refund = evaluate, commit, describe, refund\nend\n`;
+    const exported = Object.keys(functions)
+      .map((called) => `${name}.${called} = ${called}\n`)
+      .join('');
+    return `local ${name} = {}\ndo\n${own}${texts.join('')}${exported}end\n`;
   };
   return namesOf(limits).map(text).join('');
 }
@@ -122,7 +125,8 @@ function forceAll(limits: readonly Limit[]): string {
     const from = 3 + argumentsBefore(limits, i);
     const own = args.map((_, j) => `tonumber(ARGV[${from + j}])`).join(', ');
     return `local _, _, ${carried} = ${name}.evaluate(KEYS[${i + 1}], ${clock}, 0, ${own})
-local amount = math.min(tonumber(ARGV[${firstAmount + i}]), (${name}.describe(KEYS[${i + 1}], ${clock}, ${own}, ${carried})))
+local room = ${name}.describe(KEYS[${i + 1}], ${clock}, ${own}, ${carried})
+local amount = math.min(tonumber(ARGV[${firstAmount + i}]), room)
 if amount > 0 then
 ${name}.commit(KEYS[${i + 1}], ${clock}, amount, ${own}, ${carried})
 charged = charged + amount

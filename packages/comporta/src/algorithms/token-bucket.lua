@@ -43,7 +43,9 @@ end
 
 local function refund(key, now, amount, atUs, full, token, rate, tick)
   local _, _, at, used = evaluate(key, now, 0, full, token, rate, tick)
-  if used == 0 then return 0 end
-  commit(key, now, 0, full, token, rate, tick, at, math.max(0, used - amount * token))
+  local elapsed = math.floor((at - (atUs - atUs % tick)) / tick)
+  local back = math.min(used, amount * token - elapsed * rate)
+  if elapsed < 0 or back <= 0 then return 0 end
+  commit(key, now, 0, full, token, rate, tick, at, used - back)
   return 1
 end

@@ -94,9 +94,13 @@ export const tokenBucket: Algorithm<State> = {
     return [capacity * scaled, scaled, rate as number, tick as number];
   },
 
-  refund(state, now, amount, _atUs, args) {
+  /** What may have been refilled since the charge is not given back, or the bucket would hold it twice. */
+  refund(state, now, amount, chargedAtUs, args) {
     const { used, atUs, token } = tokenBucket.evaluate(state, now, 0, args).state;
-    return used === 0 ? undefined : { used: Math.max(0, used - amount * token), atUs, token };
+    const [, , rate, tick] = args as [number, number, number, number];
+    const elapsed = Math.floor((atUs - (chargedAtUs - (chargedAtUs % tick))) / tick);
+    const back = elapsed < 0 ? 0 : Math.min(used, amount * token - elapsed * rate);
+    return back <= 0 ? undefined : { used: used - back, atUs, token };
   },
 };
 

@@ -40,10 +40,21 @@ export function sha256(bytes: Uint8Array): Uint8Array {
   return out;
 }
 
-/** Hex SHA-256 of a text; with a secret, hex HMAC-SHA-256. */
-export function digestHex(text: string, secret?: string): string {
-  const bytes = secret === undefined ? sha256(utf8.encode(text)) : hmac(utf8.encode(secret), utf8.encode(text));
-  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
+/** Hex SHA-256 of bytes; with a secret, hex HMAC-SHA-256. */
+export function digestHex(bytes: Uint8Array, secret?: string): string {
+  const digest = secret === undefined ? sha256(bytes) : hmac(utf8.encode(secret), bytes);
+  return Array.from(digest, (byte) => byte.toString(16).padStart(2, '0')).join('');
+}
+
+/** A text's UTF-16 code units, two bytes each: unlike UTF-8 this keeps lone surrogates apart. */
+export function utf16(text: string): Uint8Array {
+  const bytes = new Uint8Array(text.length * 2);
+  for (let i = 0; i < text.length; i++) {
+    const unit = text.charCodeAt(i);
+    bytes[i * 2] = unit & 0xff;
+    bytes[i * 2 + 1] = unit >>> 8;
+  }
+  return bytes;
 }
 
 function hmac(secret: Uint8Array, message: Uint8Array): Uint8Array {
@@ -57,14 +68,23 @@ function hmac(secret: Uint8Array, message: Uint8Array): Uint8Array {
   return sha256(pad(0x5c, sha256(pad(0x36, message))));
 }
 
+/** Plain variables: a list per round would make a long text cost ten times as much. */
 function compress(state: Uint32Array, w: Uint32Array): number[] {
-  let [a, b, c, d, e, f, g, h] = state as unknown as [number, number, number, number, number, number, number, number];
+  let [a, b, c, d] = [at(state, 0), at(state, 1), at(state, 2), at(state, 3)];
+  let [e, f, g, h] = [at(state, 4), at(state, 5), at(state, 6), at(state, 7)];
   for (let i = 0; i < 64; i++) {
     const s1 = rotl(e, 26) ^ rotl(e, 21) ^ rotl(e, 7);
     const t1 = (h + s1 + ((e & f) ^ (~e & g)) + at(SHA256_K, i) + at(w, i)) >>> 0;
     const s0 = rotl(a, 30) ^ rotl(a, 19) ^ rotl(a, 10);
     const t2 = (s0 + ((a & b) ^ (a & c) ^ (b & c))) >>> 0;
-    [h, g, f, e, d, c, b, a] = [g, f, e, (d + t1) >>> 0, c, b, a, (t1 + t2) >>> 0];
+    h = g;
+    g = f;
+    f = e;
+    e = (d + t1) >>> 0;
+    d = c;
+    c = b;
+    b = a;
+    a = (t1 + t2) >>> 0;
   }
   return [a, b, c, d, e, f, g, h];
 }

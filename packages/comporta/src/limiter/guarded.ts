@@ -80,7 +80,7 @@ export class GuardedLimiter implements Limiter {
   #check(subject: string, options: CallOptions | undefined): number {
     if (this.#closed) throw new ComportaError('ERR_CLOSED', `limiter ${this.policy} is closed`);
     checkSubject(subject);
-    if (options !== undefined) checkNames(options);
+    if (options !== undefined) checkOptions(options);
     const cost = options?.cost === undefined ? 1 : options.cost;
     if (!Number.isSafeInteger(cost) || cost < 0) {
       throw new ComportaError(
@@ -89,20 +89,15 @@ export class GuardedLimiter implements Limiter {
         'cost',
       );
     }
-    const timeoutMs = options?.timeoutMs;
-    if (timeoutMs !== undefined && !(typeof timeoutMs === 'number' && timeoutMs >= 0)) {
-      throw new ComportaError(
-        'ERR_OPTION',
-        `timeoutMs: expected milliseconds of at least 0, got ${show(timeoutMs)}`,
-        'timeoutMs',
-      );
-    }
     return cost;
   }
 
   #checkRefund(decision: Decision, amount: number): void {
     if (this.#closed) throw new ComportaError('ERR_CLOSED', `limiter ${this.policy} is closed`);
-    if (typeof decision?.id !== 'string' || decision.policy !== this.policy || !decision.allowed) {
+    const { id, policy, atUs, allowed, subject } = decision ?? {};
+    const isOurs = typeof id === 'string' && DECISION_ID.test(id) && policy === this.policy;
+    const isOfSubject = typeof subject === 'string' && subject !== '';
+    if (!isOurs || !isOfSubject || allowed !== true || !Number.isSafeInteger(atUs) || atUs < 0) {
       throw new ComportaError(
         'ERR_REFUND',
         `decision: expected an allowed decision of policy ${this.policy}`,
@@ -119,25 +114,33 @@ export class GuardedLimiter implements Limiter {
   }
 }
 
+/** The form of the ids that {@link toDecision} gives. */
+const DECISION_ID = /^\.?[0-9a-z]{1,64}$/;
+
 const CALL_OPTIONS: ReadonlySet<string> = new Set(['cost', 'signal', 'timeoutMs']);
 
 /** A mistyped cost must not count as 1 in silence. */
-function checkNames(options: CallOptions): void {
+function checkOptions(options: CallOptions): void {
   if (typeof options !== 'object' || options === null) {
-    throw new ComportaError(
-      'ERR_OPTION',
-      `options: expected { cost, signal, timeoutMs }, got ${show(options)}`,
-      'options',
-    );
+    throw refusal('options', `expected { cost, signal, timeoutMs }, got ${show(options)}`);
   }
   for (const name in options) {
-    if (CALL_OPTIONS.has(name)) continue;
-    throw new ComportaError(
-      'ERR_OPTION',
-      `${name}: unknown option of a call; there are cost, signal and timeoutMs`,
-      name,
-    );
+    if (!CALL_OPTIONS.has(name)) throw refusal(name, 'unknown option of a call; there are cost, signal and timeoutMs');
   }
+  const { signal, timeoutMs } = options;
+  if (timeoutMs !== undefined && !(typeof timeoutMs === 'number' && timeoutMs >= 0)) {
+    throw refusal('timeoutMs', `expected milliseconds of at least 0, got ${show(timeoutMs)}`);
+  }
+  if (
+    signal !== undefined &&
+    !(typeof signal?.aborted === 'boolean' && typeof signal.addEventListener === 'function')
+  ) {
+    throw refusal('signal', `expected an AbortSignal such as controller.signal, got ${show(signal)}`);
+  }
+}
+
+function refusal(field: string, message: string): ComportaError {
+  return new ComportaError('ERR_OPTION', `${field}: ${message}`, field);
 }
 
 /** An async function would add three ticks to every call that is a promise already. */

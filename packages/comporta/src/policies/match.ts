@@ -1,9 +1,9 @@
 import { show } from '../core/errors.js';
 import type { Params } from '../identity/sources.js';
 import type { RequestView } from '../identity/view.js';
-import { pathSegments } from './path.js';
-import { matchPattern, normalTemplate, type PathPattern, parsePattern } from './pattern.js';
+import { matchReadings, normalTemplate, type PathPattern, parsePattern } from './pattern.js';
 import type { Match } from './policy.js';
+import { type PathReadings, pathReadings } from './readings.js';
 import { refusal } from './refusal.js';
 
 const NO_PARAMS: Params = new Map();
@@ -11,7 +11,7 @@ const NO_PARAMS: Params = new Map();
 /** A request as matchers see it; each part is worked out once, and only when a policy asks for it. */
 export class Target {
   readonly #view: RequestView;
-  #path: readonly string[] | undefined;
+  #path: PathReadings | undefined;
   #host: string | undefined;
   #template: string | undefined;
 
@@ -23,8 +23,8 @@ export class Target {
     return this.#view.method;
   }
 
-  get path(): readonly string[] {
-    this.#path ??= pathSegments(this.#view.url);
+  get path(): PathReadings {
+    this.#path ??= pathReadings(this.#view.url);
     return this.#path;
   }
 
@@ -72,7 +72,7 @@ export function patternsOf(match: Match | undefined, field: string): readonly Pa
 /** A route that the framework matched under the pattern's own name counts, whatever the path looks like. */
 function matchPath(patterns: readonly PathPattern[], target: Target): Params | undefined {
   for (const pattern of patterns) {
-    const params = matchPattern(pattern, target.path);
+    const params = matchReadings(pattern, target.path);
     if (params !== undefined) return params;
     if (target.template === pattern.text) return NO_PARAMS;
   }

@@ -4,7 +4,7 @@ import { decodePercent } from '../identity/percent.js';
 const PLAIN = /^(?:\/[a-z0-9_~!$&'()*+,=:@-][a-z0-9._~!$&'()*+,=:@-]*)+$/;
 
 /**
- * Segments of a request's path as routers see it: no empty or dot segments, no trailing slash, no
+ * Segments of a request's path as most routers see it: no empty or dot segments, no trailing slash, no
  * matrix parameters (`;v=1`), percent-encoding undone, in lower case. Spellings of one path are equal.
  */
 export function pathSegments(url: string): readonly string[] {
@@ -25,7 +25,7 @@ export function resolvedSegments(url: string): readonly string[] {
 }
 
 /** Without query and fragment, and without the origin that a request line may carry (`GET http://host/path`). */
-function pathOf(url: string): string {
+export function pathOf(url: string): string {
   const end = url.search(/[?#]/);
   const path = end < 0 ? url : url.slice(0, end);
   if (path.startsWith('/')) return path;

@@ -1,6 +1,7 @@
 import { show } from '../core/errors.js';
 import type { Params } from '../identity/sources.js';
 import { pathSegments } from './path.js';
+import type { PathReadings } from './readings.js';
 import { refusal } from './refusal.js';
 
 /** A path pattern, split: a segment is a literal text or the name of a parameter. */
@@ -40,8 +41,33 @@ function parseSegment(segment: string, text: string, field: string): PathPattern
   return { literal, param: '' };
 }
 
+/**
+ * The parameters' values when the pattern matches any reading of a path. They are those of the normal
+ * form; where other readings of a crooked path see other values, nobody's, so that none is made up.
+ */
+export function matchReadings(pattern: PathPattern, path: PathReadings): Params | undefined {
+  const { normal, others, isCrooked } = path;
+  const usual = matchPattern(pattern, normal);
+  if (others.length === 0 || (usual !== undefined && !(pattern.hasParams && isCrooked))) return usual;
+  if (others === 'any') return NO_PARAMS;
+  let found = usual;
+  for (const reading of others) {
+    const params = matchPattern(pattern, reading);
+    if (params === undefined) continue;
+    if (found !== undefined && !isSame(found, params)) return NO_PARAMS;
+    found ??= params;
+  }
+  return found;
+}
+
+/** An empty segment is no value that anybody is counted by. */
+function isSame(some: Params, other: Params): boolean {
+  for (const [name, value] of other) if (value !== '' && value !== some.get(name)) return false;
+  return true;
+}
+
 /** The parameters' values when the pattern matches. */
-export function matchPattern(pattern: PathPattern, path: readonly string[]): Params | undefined {
+function matchPattern(pattern: PathPattern, path: readonly string[]): Params | undefined {
   const { segments, rest, hasParams } = pattern;
   if (rest ? path.length < segments.length : path.length !== segments.length) return undefined;
   for (let i = 0; i < segments.length; i++) {

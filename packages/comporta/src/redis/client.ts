@@ -23,6 +23,8 @@ export interface RedisNode {
   readonly address: string;
   /** True when a command given now is written now. Asking may start a connection in the background. */
   isReady(): boolean;
+  /** Gives up the connection, with all that it owes, and makes another. */
+  reconnect?(): void;
   /** Sends one command, once. Rejects with the client's error; a server error's message starts with its prefix. */
   send(command: readonly string[]): Promise<unknown>;
 }

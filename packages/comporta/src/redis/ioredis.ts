@@ -8,7 +8,7 @@ export interface IoredisLike {
   call(command: string, ...args: string[]): Promise<unknown>;
   connect(): Promise<unknown>;
   on(event: 'error', listener: (error: Error) => void): unknown;
-  disconnect(): void;
+  disconnect(reconnect?: boolean): void;
 }
 
 /** What this package needs of an ioredis `Cluster`. */
@@ -128,6 +128,7 @@ function toNode(redis: IoredisLike, address: string): RedisNode {
       return redis.status === 'ready';
     },
     send: ([name = '', ...args]) => redis.call(name, ...args),
+    reconnect: () => redis.disconnect(true),
   };
 }
 

@@ -7,12 +7,13 @@ export interface NodeRedisLike {
   readonly options?: object | undefined;
   sendCommand(args: readonly string[], options: { readonly timeout: 0 }): Promise<unknown>;
   on(event: string, listener: (error: Error) => void): unknown;
+  connect(): Promise<unknown>;
   destroy(): void;
 }
 
 interface ShardLike {
   readonly address: string;
-  readonly client?: NodeRedisLike | undefined;
+  client?: NodeRedisLike | undefined;
 }
 
 /** What this package needs of a node-redis cluster client. */
@@ -86,6 +87,10 @@ export function fromNodeRedis(client: NodeRedisLike): RedisClient {
     address: 'redis',
     isReady: () => client.isReady,
     send: (command) => client.sendCommand(command, NO_TIMER),
+    reconnect: () => {
+      client.destroy();
+      client.connect().catch(() => undefined);
+    },
   };
   return {
     isCluster: false,
@@ -153,6 +158,12 @@ function toNode(cluster: NodeRedisClusterLike, shard: ShardLike): RedisNode {
       return shard.client?.isReady === true;
     },
     send: (command) => (shard.client as NodeRedisLike).sendCommand(command, NO_TIMER),
+    reconnect: () => {
+      const { client } = shard;
+      // Forgotten first, so that the next question to the cluster makes a new one.
+      shard.client = undefined;
+      client?.destroy();
+    },
   };
 }
 

@@ -3,6 +3,7 @@ import type { Clock } from '../core/time.js';
 import { StoreError, type Waiter } from '../core/waiting.js';
 import type { RedisClient, RedisNode } from './client.js';
 import { type Redirect, redirectOf, toStoreError } from './errors.js';
+import { SilenceWatch } from './silence.js';
 
 /** One script call. Once the waiter is over nothing more may be sent. */
 export interface ScriptCall {
@@ -28,8 +29,7 @@ export class ScriptRunner {
   readonly #clock: Clock;
   /** Scripts being loaded, by node and SHA-1, so that a flushed cache costs one upload, not one per caller. */
   readonly #loading: Map<string, Promise<unknown>> = new Map();
-  /** By node, whoever waits longest since it last answered: once that one has given up, the node is silent. */
-  readonly #unanswered: WeakMap<RedisNode, Waiter> = new WeakMap();
+  readonly #silence: SilenceWatch = new SilenceWatch();
   #refreshedAtUs = 0;
 
   constructor(client: RedisClient, clock: Clock) {
@@ -41,14 +41,14 @@ export class ScriptRunner {
   run<T>(call: ScriptCall, decode: (reply: unknown) => T): Promise<T> {
     const node = this.#client.nodeOf(call.slot);
     if (node?.isReady() !== true) return Promise.reject(this.#notReady(node));
-    this.#noteSilence(node, call.waiter);
+    this.#silence.sent(node, this.#nowMs());
     return node.send(call.command).then(
       (reply) => {
-        this.#unanswered.delete(node);
+        this.#silence.answered(node);
         return decode(reply);
       },
       (error) => {
-        this.#unanswered.delete(node);
+        this.#silence.answered(node);
         return this.#again(error, call, node, 1).then(decode);
       },
     );
@@ -59,16 +59,18 @@ export class ScriptRunner {
     return this.#client.nodeOf(slot)?.address ?? 'unknown';
   }
 
-  /** A frozen node keeps its connections and never says MOVED: only the rest of the cluster knows who took over. */
+  /**
+   * A call to a slot's node was not answered in time, or it is not asked for that reason. A frozen node
+   * keeps its connections and never says MOVED: only the rest of the cluster knows who took over.
+   */
   suspect(slot: number): void {
-    this.#refresh(this.#client.nodeOf(slot)?.address);
+    const node = this.#client.nodeOf(slot);
+    this.#refresh(node?.address);
+    if (node !== undefined) this.#silence.timedOut(node, this.#nowMs());
   }
 
-  /** A frozen node keeps its connections and never says MOVED: only the rest of the cluster knows who took over. */
-  #noteSilence(node: RedisNode, waiter: Waiter | undefined): void {
-    const longest = this.#unanswered.get(node);
-    if (longest?.isOver === true) this.#refresh(node.address);
-    if (longest === undefined && waiter !== undefined) this.#unanswered.set(node, waiter);
+  #nowMs(): number {
+    return this.#clock.nowUs() / 1000;
   }
 
   /** `from` is the node that the slot belongs to, as far as known: never one that was only asked. */
@@ -86,7 +88,7 @@ export class ScriptRunner {
     }
     const node = this.#target(redirect, from);
     try {
-      return await this.#repeat(redirect, call, node);
+      return await this.#repeat(redirect, call, node, attempt);
     } catch (next) {
       const owner = redirect.kind === 'ask' ? from : node;
       // After a pause the slot may be elsewhere: its redirects count anew.
@@ -101,8 +103,9 @@ export class ScriptRunner {
     return node;
   }
 
-  async #repeat(redirect: Redirect, call: ScriptCall, node: RedisNode): Promise<unknown> {
-    if (redirect.kind === 'noScript') return this.#teach(call, node);
+  async #repeat(redirect: Redirect, call: ScriptCall, node: RedisNode, attempt: number): Promise<unknown> {
+    // Twice unknown: somebody flushes the cache. From then on the text goes with the call.
+    if (redirect.kind === 'noScript') return this.#teach(call, node, attempt === 1);
     if (redirect.kind === 'tryAgain') await this.#pause();
     assertWanted(call);
     if (redirect.kind !== 'ask') return node.send(call.command);
@@ -112,9 +115,9 @@ export class ScriptRunner {
   }
 
   /** EVAL runs the call and caches the script where its key lives, which SCRIPT LOAD cannot promise in a cluster. */
-  async #teach(call: ScriptCall, node: RedisNode): Promise<unknown> {
+  async #teach(call: ScriptCall, node: RedisNode, mayWait: boolean): Promise<unknown> {
     const name = `${node.address} ${call.script.sha}`;
-    const other = this.#loading.get(name);
+    const other = mayWait ? this.#loading.get(name) : undefined;
     if (other !== undefined) {
       await other;
       assertWanted(call);
@@ -143,6 +146,7 @@ export class ScriptRunner {
 
   #notReady(node: RedisNode | undefined): StoreError {
     this.#refresh(node?.address);
+    if (node !== undefined) this.#silence.wasDown(node, this.#nowMs());
     const who = node === undefined ? 'no server is known for this key' : `no connection to ${node.address}`;
     const why = this.#client.lastError();
     return new StoreError('unavailable', why === undefined ? who : `${who}: ${why}`, true);

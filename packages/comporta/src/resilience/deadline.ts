@@ -1,3 +1,4 @@
+import { onAbort } from '../core/abort.js';
 import type { Clock } from '../core/time.js';
 import { StoreError, type Waiter } from '../core/waiting.js';
 
@@ -26,7 +27,7 @@ export function withDeadline<T, R>(work: Promise<T>, race: Race<T, R>): Promise<
       if (waiter.isOver) return;
       waiter.isOver = true;
       stopTimer();
-      signal?.removeEventListener('abort', abort);
+      forget?.();
       try {
         resolve(isValue ? race.onValue(outcome as T) : race.onError(outcome));
       } catch (error) {
@@ -37,7 +38,7 @@ export function withDeadline<T, R>(work: Promise<T>, race: Race<T, R>): Promise<
     const stopTimer = clock.startTimer(timeoutMs, () =>
       settle(false, new StoreError('timeout', `no answer within ${timeoutMs} ms`)),
     );
-    signal?.addEventListener('abort', abort, { once: true });
+    const forget = signal === undefined ? undefined : onAbort(signal, abort);
     work.then(
       (value) => {
         race.onSettled();

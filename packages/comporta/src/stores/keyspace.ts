@@ -1,5 +1,5 @@
 import { ComportaError } from '../core/errors.js';
-import { digestHex } from '../core/hash.js';
+import { digestHex, utf16 } from '../core/hash.js';
 import type { Plan } from './store.js';
 
 /** First part of every key; the number is the version of the stored layout. */
@@ -16,10 +16,10 @@ const UNSAFE_CHARACTER = /[^A-Za-z0-9._~@/+=,-]/gu;
  * starts with `%h`, which no escape produces. With a secret every subject becomes an HMAC.
  */
 export function escapeSubject(subject: string, secret?: string): string {
-  if (secret !== undefined) return `%k${digestHex(exactBytes(subject), secret)}`;
+  if (secret !== undefined) return `%k${digestHex(utf16(subject), secret)}`;
   if (subject.length <= SUBJECT_LENGTH_MAX && SAFE.test(subject)) return subject;
   const escaped = subject.length > 4096 ? '' : subject.replace(UNSAFE_CHARACTER, escapeCharacter);
-  return escaped !== '' && escaped.length <= SUBJECT_LENGTH_MAX ? escaped : `%h${digestHex(exactBytes(subject))}`;
+  return escaped !== '' && escaped.length <= SUBJECT_LENGTH_MAX ? escaped : `%h${digestHex(utf16(subject))}`;
 }
 
 /**
@@ -28,7 +28,7 @@ export function escapeSubject(subject: string, secret?: string): string {
  */
 export function shortSubject(subject: string): string {
   if (subject.length <= SUBJECT_LENGTH_MAX) return subject;
-  return digestHex(exactBytes(subject)).padEnd(SUBJECT_LENGTH_MAX + 1, '.');
+  return digestHex(utf16(subject)).padEnd(SUBJECT_LENGTH_MAX + 1, '.');
 }
 
 /** Code points as `%` and hex digits in one of three fixed widths, so that no two texts meet. */
@@ -38,11 +38,6 @@ function escapeCharacter(character: string): string {
   return code < 0x10000
     ? `%u${code.toString(16).toUpperCase().padStart(4, '0')}`
     : `%U${code.toString(16).toUpperCase().padStart(6, '0')}`;
-}
-
-/** UTF-8 would turn every lone surrogate into the same character; writing them out keeps texts apart. */
-function exactBytes(subject: string): string {
-  return subject.replace(/[%\p{Surrogate}]/gu, escapeCharacter);
 }
 
 /** Keys of a subject in a plan's order. All share one hash tag, hence one slot. */

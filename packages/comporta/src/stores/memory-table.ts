@@ -21,13 +21,16 @@ const SWEEP_STEPS = 2;
 export class MemoryTable {
   readonly #slots: Map<string, Slot> = new Map();
   readonly #maxSubjects: number;
+  readonly #onLoss: (() => void) | undefined;
   #units = 0;
   // Iterators that go on where they stopped: one from the start would first step over all that was deleted there.
   #cursor: Iterator<Slot> = this.#slots.values();
   #hand: Iterator<Slot> = this.#slots.values();
 
-  constructor(maxSubjects: number) {
+  /** `onLoss` is told of every state that had to go although it still counted. */
+  constructor(maxSubjects: number, onLoss?: () => void) {
     this.#maxSubjects = maxSubjects;
+    this.#onLoss = onLoss;
   }
 
   get subjects(): number {
@@ -97,6 +100,7 @@ export class MemoryTable {
       }
       const slot = next.value;
       if (slot !== charged && (!slot.touched || slot.expiresAtMs <= nowMs)) {
+        if (slot.expiresAtMs > nowMs) this.#onLoss?.();
         this.delete(slot.subject);
         return;
       }

@@ -3,17 +3,26 @@ import { ComportaError, show } from '../core/errors.js';
 import { type Clock, systemClock } from '../core/time.js';
 import { shortSubject } from './keyspace.js';
 import { MemoryTable } from './memory-table.js';
-import type { Charge, Plan, PolicyStore, Store, StoreReply } from './store.js';
+import { type Charge, type Plan, type PolicyStore, refundTtlMs, type Store, type StoreReply } from './store.js';
 
 export interface MemoryStoreOptions {
-  /** Most subjects kept per limit: 1 to 10 000 000, 100 000 by default. */
+  /**
+   * Most subjects kept per limit: 1 to 10 000 000, 100 000 by default. A sliding window keeps ten times as
+   * many entries, one for each admitted request. Beyond that the least used subjects start afresh.
+   */
   readonly maxSubjects?: number;
+  /** Told, a minute apart at most, that counts were dropped for want of room; `console.warn` by default. */
+  readonly onWarning?: (message: string) => void;
   readonly clock?: Clock;
 }
 
 /** Keeps state in this process: exact for one process, gone when it ends. Answers at once, never fails. */
 export function memoryStore(options: MemoryStoreOptions = {}): Store {
-  const { maxSubjects = 100_000, clock = systemClock } = options;
+  const {
+    maxSubjects = 100_000,
+    clock = systemClock,
+    onWarning = (text) => console.warn(`comporta: ${text}`),
+  } = options;
   if (!Number.isSafeInteger(maxSubjects) || maxSubjects < 1 || maxSubjects > 10_000_000) {
     throw new ComportaError(
       'ERR_OPTION',
@@ -21,9 +30,10 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
       'maxSubjects',
     );
   }
+  const onLoss = lossReporter(clock, onWarning);
   const tables = new Map<string, MemoryTable>();
   const tableOf = (name: string): MemoryTable => {
-    const table = tables.get(name) ?? new MemoryTable(maxSubjects);
+    const table = tables.get(name) ?? new MemoryTable(maxSubjects, onLoss);
     tables.set(name, table);
     return table;
   };
@@ -33,6 +43,23 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
     ping: () => Promise.resolve(),
     ready: () => Promise.resolve(),
     close: async () => tables.clear(),
+  };
+}
+
+const REPORT_EVERY_MS = 60_000;
+
+function lossReporter(clock: Clock, say: (message: string) => void): () => void {
+  let lost = 0;
+  let saidAtMs = Number.NEGATIVE_INFINITY;
+  return () => {
+    lost++;
+    const nowMs = clock.nowUs() / 1000;
+    if (nowMs - saidAtMs < REPORT_EVERY_MS) return;
+    saidAtMs = nowMs;
+    say(
+      `the memory store is full: counts of ${lost} subjects were dropped while they still counted; raise maxSubjects`,
+    );
+    lost = 0;
   };
 }
 
@@ -49,7 +76,7 @@ export class MemoryPolicy implements PolicyStore {
     this.#tables = plan.limits.map((limit) => tableOf(`${plan.policy}:${limit.id}:${limit.algorithm.tag}`));
     this.#refunds = tableOf(`${plan.policy}:refund`);
     this.#clock = clock;
-    this.#refundTtlMs = Math.max(...plan.limits.map((limit) => limit.windowMs));
+    this.#refundTtlMs = refundTtlMs(plan);
   }
 
   consume(text: string, cost: number): StoreReply {

@@ -12,7 +12,7 @@ import { slotOf } from '../redis/slot.js';
 import { escapeSubject, KEY_PREFIX, keysOf, refundKey } from './keyspace.js';
 import { PRESENCE_ARGUMENTS, PRESENCE_SCRIPT, PRESENCE_TAG, Presence } from './presence.js';
 import { keepParts } from './redis-parts.js';
-import type { Charge, Plan, PolicyStore, Store, StoreReply } from './store.js';
+import { type Charge, type Plan, type PolicyStore, refundTtlMs, type Store, type StoreReply } from './store.js';
 
 export interface RedisStoreOptions {
   /** First part of every key, before a colon: 1 to 32 of `A-Z a-z 0-9 _ . -`; `cmp1` by default. */
@@ -125,6 +125,8 @@ class RedisPolicy implements PolicyStore {
   readonly #peek: Script;
   readonly #refundTtlMs: string;
   readonly #decode: (reply: unknown) => StoreReply;
+  #lastSubject = '';
+  #lastEscaped = '';
 
   constructor(plan: Plan, shared: Shared) {
     this.#plan = plan;
@@ -138,7 +140,7 @@ class RedisPolicy implements PolicyStore {
       shared.presence.touch(decoded.atUs / 1000);
       return decoded;
     };
-    this.#refundTtlMs = String(Math.max(...plan.limits.map((limit) => limit.windowMs)));
+    this.#refundTtlMs = String(refundTtlMs(plan));
   }
 
   consume(subject: string, cost: number, waiter?: Waiter): Promise<StoreReply> {
@@ -150,27 +152,27 @@ class RedisPolicy implements PolicyStore {
   }
 
   refund({ subject, decisionId, atUs, amount }: Charge, waiter?: Waiter): Promise<number> {
-    const escaped = escapeSubject(subject, this.#shared.secret);
+    const escaped = this.#escape(subject);
     const keys = [...this.#keysOf(escaped), refundKey(this.#plan, this.#shared.prefix, escaped, decisionId)];
     const args = ['', String(amount), String(atUs), this.#refundTtlMs, ...this.#arguments];
     return this.#run(compose('refund', this.#plan.limits), escaped, [...keys, ...args], keys.length, waiter, toNumber);
   }
 
   force(subject: string, amounts: readonly number[], waiter?: Waiter): Promise<number> {
-    const escaped = escapeSubject(subject, this.#shared.secret);
+    const escaped = this.#escape(subject);
     const keys = this.#keysOf(escaped);
     const parts = [...keys, '', '0', ...this.#arguments, ...amounts.map(String)];
     return this.#run(compose('force', this.#plan.limits), escaped, parts, keys.length, waiter, toNumber);
   }
 
   reset(subject: string, waiter?: Waiter): Promise<number> {
-    const escaped = escapeSubject(subject, this.#shared.secret);
+    const escaped = this.#escape(subject);
     const keys = this.#keysOf(escaped);
     return this.#run(compose('reset', []), escaped, keys, keys.length, waiter, toNumber);
   }
 
   shardOf(subject: string): string {
-    return this.#shared.runner.addressOf(this.#slotOf(escapeSubject(subject, this.#shared.secret)));
+    return this.#shared.runner.addressOf(this.#slotOf(this.#escape(subject)));
   }
 
   part(): Part {
@@ -178,7 +180,16 @@ class RedisPolicy implements PolicyStore {
   }
 
   suspect(subject: string): void {
-    this.#shared.runner.suspect(this.#slotOf(escapeSubject(subject, this.#shared.secret)));
+    this.#shared.runner.suspect(this.#slotOf(this.#escape(subject)));
+  }
+
+  /** One decision asks several times for the same subject. */
+  #escape(subject: string): string {
+    if (subject !== this.#lastSubject) {
+      this.#lastEscaped = escapeSubject(subject, this.#shared.secret);
+      this.#lastSubject = subject;
+    }
+    return this.#lastEscaped;
   }
 
   #slotOf(escaped: string): number {
@@ -186,7 +197,7 @@ class RedisPolicy implements PolicyStore {
   }
 
   #decide(script: Script, subject: string, cost: number, waiter: Waiter | undefined): Promise<StoreReply> {
-    const escaped = escapeSubject(subject, this.#shared.secret);
+    const escaped = this.#escape(subject);
     const parts = this.#keysOf(escaped);
     const keyCount = parts.length;
     parts.push('', String(cost), ...this.#arguments);

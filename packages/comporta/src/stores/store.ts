@@ -1,4 +1,4 @@
-import type { Limit, Part } from '../algorithms/algorithm.js';
+import { type Limit, type Part, TTL_MARGIN_MS } from '../algorithms/algorithm.js';
 import type { Degraded } from '../core/decision.js';
 import type { Waiter } from '../core/waiting.js';
 
@@ -18,6 +18,11 @@ export interface StoreReply {
   /** Four numbers per limit: remaining, retryAfterMs (-1 = never), resetAfterMs, nextAfterMs. */
   readonly numbers: readonly number[];
   readonly degraded?: Degraded;
+}
+
+/** How long a refund is remembered: longer than any charge counts, so that none is given back twice. */
+export function refundTtlMs({ limits }: Plan): number {
+  return 2 * Math.max(...limits.map(({ windowMs }) => windowMs)) + TTL_MARGIN_MS;
 }
 
 /** A charge to give back, as the decision that made it describes it. */
