@@ -3,6 +3,7 @@ export { parseProxies, type TrustedProxies } from '../identity/proxies.js';
 export { ANONYMOUS, type Key, type KeySource } from '../identity/subject.js';
 export { pathSegments, resolvedSegments } from '../policies/path.js';
 export type { Match, Policy } from '../policies/policy.js';
+export { type PathReadings, pathReadings } from '../policies/readings.js';
 export { applyFields, type FieldTarget } from './apply.js';
 export { createGate, type Gate, type GateOptions, type Verdict } from './gate.js';
 export type { Field, HeaderForm } from './headers.js';

@@ -60,9 +60,9 @@ export function matchReadings(pattern: PathPattern, path: PathReadings): Params 
   return found;
 }
 
-/** An empty segment is no value that anybody is counted by. */
+/** Empty and dot segments are no values that anybody is counted by. */
 function isSame(some: Params, other: Params): boolean {
-  for (const [name, value] of other) if (value !== '' && value !== some.get(name)) return false;
+  for (const [name, value] of other) if (!/^\.{0,2}$/.test(value) && value !== some.get(name)) return false;
   return true;
 }
 

@@ -28,8 +28,8 @@ const NONE: readonly Segments[] = [];
 export function pathReadings(url: string): PathReadings {
   const normal = pathSegments(url);
   const path = pathOf(url);
-  const isClear = url.charCodeAt(0) === 47 ? !url.includes('#') : CLEAR_ORIGIN.test(url);
-  if (isClear && !ODD.test(path)) return { normal, others: NONE, isCrooked: false };
+  const isClear = url.charCodeAt(0) === 47 || CLEAR_ORIGIN.test(url);
+  if (isClear && !ODD.test(path) && !url.includes('#')) return { normal, others: NONE, isCrooked: false };
   const isCrooked = !isClear || CROOKED.test(path);
   const parts = url.match(/[/\\;#]|%2f|%5c/gi)?.length ?? 0;
   return { normal, others: parts > PARTS_MAX ? 'any' : otherReadings(url, path), isCrooked };

@@ -1,6 +1,6 @@
 import type { Part } from '../algorithms/algorithm.js';
 import { compose, type Script } from '../algorithms/compose.js';
-import { ComportaError } from '../core/errors.js';
+import { ComportaError, show } from '../core/errors.js';
 import { type Clock, systemClock } from '../core/time.js';
 import { StoreError, type Waiter } from '../core/waiting.js';
 import type { RedisClient } from '../redis/client.js';
@@ -36,6 +36,9 @@ export interface RedisStoreOptions {
  * stays yours to close. Connects in the background.
  */
 export function redisStore(source: string | SupportedClient, options: RedisStoreOptions = {}): Store {
+  if (typeof options !== 'object' || options === null) {
+    throw new ComportaError('ERR_OPTION', `options: expected { keyPrefix, tls, ... }, got ${show(options)}`, 'options');
+  }
   const {
     clock = systemClock,
     keyPrefix = KEY_PREFIX,
