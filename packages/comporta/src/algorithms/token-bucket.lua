@@ -44,7 +44,7 @@ end
 local function refund(key, now, amount, atUs, full, token, rate, tick)
   local _, _, at, used = evaluate(key, now, 0, full, token, rate, tick)
   local elapsed = math.floor((at - (atUs - atUs % tick)) / tick)
-  local back = math.min(used, amount * token - elapsed * rate)
+  local back = math.min(used, (amount - math.floor(elapsed * rate / token)) * token)
   if elapsed < 0 or back <= 0 then return 0 end
   commit(key, now, 0, full, token, rate, tick, at, used - back)
   return 1

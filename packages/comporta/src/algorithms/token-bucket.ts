@@ -94,12 +94,13 @@ export const tokenBucket: Algorithm<State> = {
     return [capacity * scaled, scaled, rate as number, tick as number];
   },
 
-  /** What may have been refilled since the charge is not given back, or the bucket would hold it twice. */
+  /** Whole tokens that may have been refilled since the charge are not given back: the bucket may hold them already. */
   refund(state, now, amount, chargedAtUs, args) {
     const { used, atUs, token } = tokenBucket.evaluate(state, now, 0, args).state;
     const [, , rate, tick] = args as [number, number, number, number];
     const elapsed = Math.floor((atUs - (chargedAtUs - (chargedAtUs % tick))) / tick);
-    const back = elapsed < 0 ? 0 : Math.min(used, amount * token - elapsed * rate);
+    const refilled = Math.floor((elapsed * rate) / token);
+    const back = elapsed < 0 ? 0 : Math.min(used, (amount - refilled) * token);
     return back <= 0 ? undefined : { used: used - back, atUs, token };
   },
 };
