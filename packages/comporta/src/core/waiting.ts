@@ -9,11 +9,14 @@ export interface Waiter {
 export class StoreError extends Error {
   override readonly name: string = 'StoreError';
   readonly kind: DegradedCause;
-  /** Nothing was sent, so nothing can have been charged. */
+  /** Nothing can have been charged: nothing was sent, or every answer proved that nothing ran. */
   readonly isUnsent: boolean;
-  constructor(kind: DegradedCause, message: string, isUnsent = false) {
+  /** The node answered, though not with a decision: it lives. */
+  readonly isAnswer: boolean;
+  constructor(kind: DegradedCause, message: string, about: { isUnsent?: boolean; isAnswer?: boolean } = {}) {
     super(message);
     this.kind = kind;
-    this.isUnsent = isUnsent;
+    this.isUnsent = about.isUnsent ?? false;
+    this.isAnswer = about.isAnswer ?? kind === 'misconfigured';
   }
 }

@@ -84,7 +84,8 @@ export class ScriptRunner {
     if (redirect.kind === 'moved') this.#refresh();
     const isPause = redirect.kind === 'tryAgain';
     if (isPause ? pauses >= PAUSES_MAX : attempt >= ATTEMPTS_MAX) {
-      throw new StoreError('unavailable', `gave up after ${attempt} redirects and ${pauses} pauses: ${message}`);
+      const what = `gave up after ${attempt} redirects and ${pauses} pauses: ${message}`;
+      throw new StoreError('unavailable', what, { isUnsent: true, isAnswer: true });
     }
     const node = this.#target(redirect, from);
     try {
@@ -149,7 +150,7 @@ export class ScriptRunner {
     if (node !== undefined) this.#silence.wasDown(node, this.#nowMs());
     const who = node === undefined ? 'no server is known for this key' : `no connection to ${node.address}`;
     const why = this.#client.lastError();
-    return new StoreError('unavailable', why === undefined ? who : `${who}: ${why}`, true);
+    return new StoreError('unavailable', why === undefined ? who : `${who}: ${why}`, { isUnsent: true });
   }
 }
 

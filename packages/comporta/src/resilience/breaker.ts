@@ -18,7 +18,7 @@ export const BREAKER_DEFAULTS: BreakerSettings = {
   minimumCalls: 20,
   windowMs: 5000,
   openMs: 100,
-  openMaxMs: 800,
+  openMaxMs: 400,
 };
 
 /** Closed long enough to forget earlier openings. */
@@ -46,6 +46,8 @@ export class Breaker {
   readonly #settings: BreakerSettings;
   #state: BreakerState = { kind: 'closed', sinceMs: 0 };
   #consecutive = 0;
+  /** When the last failure in a row was counted. */
+  #countedAtMs = 0;
   #calls = 0;
   #failures = 0;
   #windowEndsMs = 0;
@@ -79,10 +81,16 @@ export class Breaker {
     this.#windowEndsMs = 0;
   }
 
-  /** A command failed or was not answered in time. `chance` is from 0 to 1 and spreads processes. */
-  failure(nowMs: number, chance: number): void {
+  /**
+   * A command failed or was not answered in time. `chance` is from 0 to 1 and spreads processes. Of calls
+   * that were under way together only one counts as a failure in a row: one pause is one sign.
+   */
+  failure(nowMs: number, chance: number, sentAtMs: number = nowMs): void {
     if (this.#state.kind === 'open') return;
-    this.#consecutive++;
+    if (sentAtMs >= this.#countedAtMs || nowMs < this.#countedAtMs) {
+      this.#consecutive++;
+      this.#countedAtMs = nowMs;
+    }
     if (this.#state.kind === 'closed') this.#count(nowMs, 1);
     const { consecutiveFailures, minimumCalls, failureRatio } = this.#settings;
     const isFailing = this.#calls >= minimumCalls && this.#failures >= this.#calls * failureRatio;

@@ -130,13 +130,14 @@ export class Guard {
     const { clock } = this.#options;
     const limitMs = Math.min(timeoutMs ?? this.#options.timeoutMs, this.#options.timeoutMs);
     const node = this.#store.shardOf === undefined ? undefined : this.#health.node(this.#store.shardOf(subject));
-    const refusal = node?.enter(toMs(clock), limitMs);
+    const sentAtMs = toMs(clock);
+    const refusal = node?.enter(sentAtMs, limitMs);
     if (refusal !== undefined) {
       this.#store.suspect?.(subject);
-      return onError(new StoreError(refusal, REFUSALS[refusal], true));
+      return onError(new StoreError(refusal, REFUSALS[refusal], { isUnsent: true }));
     }
     const fail = (error: unknown): R => {
-      this.#blame(node, subject, error, limitMs);
+      this.#blame(node, subject, error, limitMs, sentAtMs);
       return onError(error);
     };
     const waiter: Waiter = { isOver: false };
@@ -166,15 +167,18 @@ export class Guard {
   }
 
   /** Tells the breaker of a failure that is the node's. An answer, even one of refusal, shows that it lives. */
-  #blame(node: NodeHealth | undefined, subject: string, error: unknown, limitMs: number): void {
+  #blame(node: NodeHealth | undefined, subject: string, error: unknown, limitMs: number, sentAtMs: number): void {
     if (node === undefined) return;
-    const cause = error instanceof StoreError ? error.kind : 'unavailable';
     const nowMs = toMs(this.#options.clock);
-    if (cause === 'misconfigured') node.succeeded(nowMs);
+    if (error instanceof StoreError && error.isAnswer) {
+      node.succeeded(nowMs);
+      return;
+    }
+    const cause = error instanceof StoreError ? error.kind : 'unavailable';
     // A caller with less patience than the policy proves nothing.
     const isFault = cause === 'unavailable' || (cause === 'timeout' && limitMs >= this.#options.timeoutMs);
     if (!isFault) return;
-    node.failed(nowMs, Math.random());
+    node.failed(nowMs, Math.random(), sentAtMs);
     this.#store.suspect?.(subject);
   }
 

@@ -46,8 +46,8 @@ export class NodeHealth {
     this.#changing(() => this.#breaker.success(nowMs));
   }
 
-  failed(nowMs: number, chance: number): void {
-    this.#changing(() => this.#breaker.failure(nowMs, chance));
+  failed(nowMs: number, chance: number, sentAtMs: number): void {
+    this.#changing(() => this.#breaker.failure(nowMs, chance, sentAtMs));
   }
 
   #changing(change: () => void): void {
