@@ -23,6 +23,8 @@ export function toGateOptions(file: FileConfig): ServerConfig['gate'] {
     policies: file.policies.map(toPolicy),
     timeoutMs: file.timeout,
     onStoreFailure: file.onStoreFailure,
+    instances: file.instances,
+    payBack: file.payBack,
     trustedProxies: file.trustedProxies,
     forwardedHeader: file.forwardedHeader,
     ipv6Prefix: file.ipv6Prefix,

@@ -10,10 +10,14 @@ export type FileContent =
   | { readonly text: string; readonly config: ServerConfig }
   | { readonly text: string; readonly problems: readonly Problem[] };
 
-/** Reads and checks a file. A file that cannot be read is a problem like any other. */
-export function loadFile(file: string, environment: Environment): FileContent {
+/**
+ * Reads and checks a file. A file that cannot be read is a problem like any other. Text that is still
+ * the same is not checked again: what is known of it is the answer.
+ */
+export function loadFile(file: string, environment: Environment, known?: FileContent): FileContent {
   try {
     const text = readFileSync(file, 'utf8');
+    if (known !== undefined && text === known.text) return known;
     return { text, ...loadConfig(text, environment) };
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code;

@@ -7,20 +7,25 @@ import type { Source } from './source.js';
 
 type Issue = z.core.$ZodIssue;
 
+/** More are not looked at: the first ones are to be mended first, and a running server has work to do. */
+const LOOKED_AT_MAX = 1000;
+
 /** What the schema found, as problems with a place in the file. */
 export function toProblems(issues: readonly Issue[], source: Source): Problem[] {
-  const flat = issues.flatMap((issue) => flatten(issue, source.value));
+  const flat = issues.slice(0, LOOKED_AT_MAX).flatMap((issue) => flatten(issue, source.value));
   const mistyped = new Set(flat.filter(({ code }) => code === 'unrecognized_keys').map(({ path }) => path.join()));
   return flat
     .filter(
       ({ code, path, message }) => !(code === 'custom' && message.startsWith(NO_KIND) && mistyped.has(path.join())),
     )
-    .flatMap((issue) => toProblem(issue, source));
+    .flatMap((issue) => toProblem(issue, source))
+    .slice(0, LOOKED_AT_MAX);
 }
 
 function toProblem(issue: Issue, source: Source): Problem[] {
   const path = issue.path as Path;
-  if (issue.code === 'unrecognized_keys') return issue.keys.map((key) => unknownField([...path, key], source));
+  if (issue.code === 'unrecognized_keys')
+    return issue.keys.slice(0, LOOKED_AT_MAX).map((key) => unknownField([...path, key], source));
   const value = valueAt(source.value, path);
   const isMissing = value === undefined || value === null;
   const message = isMissing && path.length > 0 ? 'missing' : describe(issue, value);
@@ -28,11 +33,13 @@ function toProblem(issue: Issue, source: Source): Problem[] {
   return [{ ...source.locate(path, 'value'), path: formatPath(path), message, hint }];
 }
 
+export const UNKNOWN_FIELD = 'unknown field';
+
 function unknownField(path: Path, source: Source): Problem {
   const fields = knownFields(path.slice(0, -1));
   const guess = nearest(String(path.at(-1)), fields);
   const hint = guess === undefined ? `known here: ${fields.join(', ')}` : `did you mean "${guess}"?`;
-  return { ...source.locate(path, 'key'), path: formatPath(path), message: 'unknown field', hint };
+  return { ...source.locate(path, 'key'), path: formatPath(path), message: UNKNOWN_FIELD, hint };
 }
 
 /** A union's own message says nothing: keep what the branch of the value's form found. */

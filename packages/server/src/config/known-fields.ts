@@ -23,6 +23,8 @@ export function toJsonSchema(): JsonSchema {
   return z.toJSONSchema(configSchema, { io: 'input' }) as JsonSchema;
 }
 
+let wholeSchema: JsonSchema | undefined;
+
 /** Names of the fields that may stand at a place of the file. */
 export function knownFields(path: Path): readonly string[] {
   const fields = schemasAt(path).flatMap((schema) => Object.keys(schema.properties ?? {}));
@@ -35,7 +37,8 @@ export function describeField(path: Path): string | undefined {
 }
 
 function schemasAt(path: Path): readonly JsonSchema[] {
-  let schemas = alternatives(toJsonSchema());
+  wholeSchema ??= toJsonSchema();
+  let schemas = alternatives(wholeSchema);
   for (const part of path) {
     schemas = schemas.flatMap((schema) => {
       const next = typeof part === 'number' ? schema.items : schema.properties?.[part];

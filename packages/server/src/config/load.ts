@@ -11,7 +11,7 @@ export type Loaded = { readonly config: ServerConfig } | { readonly problems: re
 /** A configuration that may run, or everything that is wrong with the text, in the order of its lines. Never throws. */
 export function loadConfig(text: string, environment: Environment): Loaded {
   const source = readSource(text, environment);
-  if (source.problems.length > 0) return { problems: source.problems };
+  if (source.problems.length > 0) return { problems: inOrder(source.problems) };
   if (source.value === null || source.value === undefined) {
     return {
       problems: [
@@ -31,6 +31,13 @@ export function loadConfig(text: string, environment: Environment): Loaded {
   return problems.length > 0 ? { problems: inOrder(problems) } : { config: toServerConfig(parsed.data) };
 }
 
+/** Nobody reads more at once. */
+const PROBLEMS_MAX = 100;
+
 function inOrder(problems: readonly Problem[]): readonly Problem[] {
-  return [...problems].sort((a, b) => a.line - b.line || a.column - b.column);
+  const sorted = [...problems].sort((a, b) => a.line - b.line || a.column - b.column);
+  const next = sorted[PROBLEMS_MAX];
+  if (next === undefined) return sorted;
+  const { line, column } = next;
+  return [...sorted.slice(0, PROBLEMS_MAX), { line, column, path: '', message: 'and more', hint: undefined }];
 }

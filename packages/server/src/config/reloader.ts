@@ -1,13 +1,15 @@
 import type { Log } from '../log.js';
 import type { ServerConfig } from './config.js';
 import type { FileContent } from './file.js';
+import { UNKNOWN_FIELD } from './issues.js';
 import { formatProblem } from './problem.js';
 import { restartNeeded } from './restart.js';
 
 export interface ReloaderOptions {
   readonly file: string;
   readonly first: { readonly text: string; readonly config: ServerConfig };
-  readonly load: () => FileContent;
+  /** Reads the file; may answer with what is known when its text has not changed. */
+  readonly load: (known: FileContent) => FileContent;
   /** Puts a checked configuration in force; may throw, and then must leave the old one in force. */
   readonly apply: (config: ServerConfig) => void;
   readonly log: Log;
@@ -18,22 +20,24 @@ export class Reloader {
   readonly #options: ReloaderOptions;
   /** What the process was started with: that is what a restart would replace. */
   readonly #started: ServerConfig;
-  #text: string;
+  #last: FileContent;
 
   constructor(options: ReloaderOptions) {
     this.#options = options;
     this.#started = options.first.config;
-    this.#text = options.first.text;
+    this.#last = options.first;
   }
 
   /** `isAsked`: a person wants an answer even when nothing has changed. */
   reload(isAsked: boolean): void {
     const { file, load, log } = this.#options;
-    const content = load();
-    if (content.text === this.#text && !isAsked) return;
-    this.#text = content.text;
+    const content = load(this.#last);
+    const isSame = content.text === this.#last.text;
+    this.#last = content;
+    if (isSame && !isAsked) return;
     if ('problems' in content) {
-      const [problem] = content.problems;
+      // A mistyped name makes others seem to be missing: it says more than they do.
+      const problem = content.problems.find(({ message }) => message === UNKNOWN_FIELD) ?? content.problems[0];
       const more = content.problems.length - 1;
       const first = problem === undefined ? '' : formatProblem(file, problem);
       log.error(

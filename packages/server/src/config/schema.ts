@@ -135,6 +135,14 @@ export const configSchema: z.ZodType<FileConfig> = z
       .describe(
         'When the store cannot answer in time: `local` counts in this process, `open` admits, `closed` refuses with 503.',
       ),
+    instances: z
+      .union([z.literal('auto'), z.int().min(1).max(100_000)])
+      .default('auto')
+      .describe('How many processes share the limits in mode `local`: `auto` counts those that last used the store.'),
+    payBack: z
+      .boolean()
+      .default(true)
+      .describe('Charge the store, once it is back, with what mode `local` admitted in its place.'),
     trustedProxies: z
       .array(z.string())
       .default([])

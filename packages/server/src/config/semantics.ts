@@ -133,7 +133,12 @@ function faultOf(options: GateOptions<IncomingMessage>): { readonly path: Path; 
     const message = error instanceof Error ? error.message : String(error);
     return {
       path: parsePath(field),
-      message: message.startsWith(`${field}: `) ? message.slice(field.length + 2) : message,
+      message: inFile(message.startsWith(`${field}: `) ? message.slice(field.length + 2) : message),
     };
   }
+}
+
+/** A file holds no functions, which only the library takes. */
+function inFile(message: string): string {
+  return message.replace(', a list of them or a function', ' or a list of them');
 }

@@ -1,17 +1,6 @@
-import {
-  type Document,
-  isAlias,
-  isMap,
-  isScalar,
-  isSeq,
-  LineCounter,
-  type Node,
-  parseDocument,
-  Scalar,
-  visit,
-  type YAMLParseError,
-} from 'yaml';
+import { type Document, LineCounter, parseDocument, Scalar, visit, type YAMLParseError } from 'yaml';
 import { type Environment, expand, plainValue } from './environment.js';
+import { firstAlias, Locator, repeatedKeys } from './locate.js';
 import type { Path, Problem } from './problem.js';
 
 /** Larger files are refused before they are read as YAML. */
@@ -39,7 +28,7 @@ export function readSource(text: string, environment: Environment): Source {
     ]);
   }
   const lines = new LineCounter();
-  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
+  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, uniqueKeys: false });
   const place = (offset: number): Place => {
     const { line, col } = lines.linePos(offset);
     return { line: Math.max(1, line), column: Math.max(1, col) };
@@ -49,11 +38,14 @@ export function readSource(text: string, environment: Environment): Source {
     path: '',
     ...explain(code, message, text.includes('${')),
   }));
+  if (document.errors.every(({ code }) => CLEAR.has(code)))
+    faults.push(...repeatedKeys(document).map((offset) => ({ ...place(offset), path: '', ...REPEATED })));
   if (faults.length === 0) faults.push(...expandAll(document, environment, place));
   if (faults.length > 0) return failed(faults);
   try {
     const value: unknown = document.toJS({ maxAliasCount: 100 });
-    return { value, problems: [], locate: (path, what) => place(offsetOf(document, path, what)) };
+    const locator = new Locator(document);
+    return { value, problems: [], locate: (path, what) => place(locator.offsetOf(path, what)) };
   } catch (error) {
     return failed([{ ...place(firstAlias(document)), path: '', ...explainAlias(error) }]);
   }
@@ -69,15 +61,16 @@ function readable(errors: readonly YAMLParseError[]): readonly YAMLParseError[] 
   return first < 0 ? errors : errors.slice(0, first + 1);
 }
 
-const CLEAR: ReadonlySet<string> = new Set(['DUPLICATE_KEY', 'TAB_AS_INDENT', 'MULTIPLE_DOCS']);
+const CLEAR: ReadonlySet<string> = new Set(['TAB_AS_INDENT', 'MULTIPLE_DOCS']);
 
 interface Explanation {
   readonly message: string;
   readonly hint: string | undefined;
 }
 
+const REPEATED: Explanation = { message: 'this key is given twice', hint: 'keep one of them' };
+
 function explain(code: string, message: string, hasVariables: boolean): Explanation {
-  if (code === 'DUPLICATE_KEY') return { message: 'this key is given twice', hint: 'keep one of them' };
   if (code === 'TAB_AS_INDENT') return { message: 'indented with a tab', hint: 'YAML indents with spaces only' };
   if (code === 'MULTIPLE_DOCS')
     return { message: 'a second document starts here', hint: 'one file holds one configuration' };
@@ -106,34 +99,4 @@ function expandAll(document: Document, environment: Environment, place: (offset:
     },
   });
   return problems;
-}
-
-function firstAlias(document: Document): number {
-  let offset = 0;
-  visit(document, {
-    Alias(_, node) {
-      offset = node.range?.[0] ?? 0;
-      return visit.BREAK;
-    },
-  });
-  return offset;
-}
-
-function offsetOf(document: Document, path: Path, what: 'key' | 'value'): number {
-  let node: unknown = document.contents;
-  let offset = (node as Node | null)?.range?.[0] ?? 0;
-  for (const part of path) {
-    if (isAlias(node)) node = node.resolve(document);
-    if (isMap(node)) {
-      const pair = node.items.find(({ key }) => isScalar(key) && String(key.value) === String(part));
-      if (pair === undefined) return offset;
-      offset = (pair.key as Node).range?.[0] ?? offset;
-      node = pair.value;
-    } else if (isSeq(node)) {
-      node = node.items[Number(part)];
-      if (node === undefined) return offset;
-      offset = (node as Node).range?.[0] ?? offset;
-    }
-  }
-  return what === 'value' && isScalar(node) && node.value !== null ? (node.range?.[0] ?? offset) : offset;
 }

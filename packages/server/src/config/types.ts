@@ -13,6 +13,8 @@ export interface FileConfig {
   readonly store: string;
   readonly timeout: number;
   readonly onStoreFailure: FailureMode;
+  readonly instances: number | 'auto';
+  readonly payBack: boolean;
   readonly trustedProxies: readonly string[];
   readonly forwardedHeader: string;
   readonly ipv6Prefix: number;
