@@ -43,6 +43,7 @@ export async function startApp(config: ServerConfig, log: Log): Promise<App> {
       site,
       limits: gatewayOf(config),
       onError: (error) => log.error('request failed', { error: String(error) }),
+      onUpstreamFailure: (failure) => log.warn('upstream failed', { ...failure }),
     });
   const needsStore = () =>
     current.gate.policies.some(

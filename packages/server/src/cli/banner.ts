@@ -2,6 +2,9 @@ import type { App } from '../app.js';
 import type { ServerConfig } from '../config/config.js';
 import { describePolicies, describeStore, urlOf } from './describe.js';
 
+/** Said of a file that limits nothing. */
+export const NO_POLICIES = 'no policies: every request is forwarded';
+
 /** What runs now, and where; one fact per line. */
 export function bannerLines(config: ServerConfig, app: App): readonly string[] {
   return [
@@ -9,12 +12,13 @@ export function bannerLines(config: ServerConfig, app: App): readonly string[] {
     ...(app.api === undefined ? [] : [`health on ${urlOf(app.api)}/livez and /readyz`]),
     config.store === 'memory' ? 'store memory: counts live in this process' : `store ${describeStore(config.store)}`,
     ...describePolicies(config),
-    ...(config.gate.policies.length === 0 ? ['no policies: every request is forwarded'] : []),
+    ...(config.gate.policies.length === 0 ? [NO_POLICIES] : []),
   ];
 }
 
 /** Commands to copy, when the file is a demonstration: everything goes to the built-in echo. */
 export function tryLines(config: ServerConfig, app: App): readonly string[] {
+  if (config.gate.policies.length === 0) return [];
   if (app.gateway === undefined || config.gateway?.routes.every(({ upstream }) => upstream === 'echo') !== true)
     return [];
   const url = urlOf(app.gateway);

@@ -34,19 +34,20 @@ async function runServe(values: Values): Promise<number> {
   }
   // The gateway must outlive a fault in one request's own code; it is still an error to mend.
   process.on('unhandledRejection', (error) => log.error('unhandled rejection', { error: String(error) }));
+  const signals = listenForSignals();
   try {
     const app = await startApp(content.config, log);
     announce(content.config, app, log, values);
     const reloader = new Reloader({
       file,
       first: content,
-      load: () => loadFile(file, process.env),
+      load: (known) => loadFile(file, process.env, known),
       apply: (config) => app.apply(config),
       log,
     });
     const stopWatching = watchConfigFile(file, () => reloader.reload(false));
-    process.on('SIGHUP', () => reloader.reload(true));
-    return await untilStopped(app, log, stopWatching);
+    signals.onReload(() => reloader.reload(true));
+    return await untilStopped(app, log, signals, stopWatching);
   } catch (error) {
     if (!(error instanceof ListenError)) throw error;
     process.stderr.write(`comporta: ${error.message}\n`);
@@ -68,11 +69,38 @@ function announce(config: ServerConfig, app: App, log: Log, values: Values): voi
   }
 }
 
+interface Signals {
+  /** A reload that was asked for before is made up for. */
+  onReload(reload: () => void): void;
+  onStop(stop: (signal: string) => void): void;
+}
+
+/** From here on no signal ends the process by itself: until there is something to stop, the end is a clean one. */
+function listenForSignals(): Signals {
+  let wantsReload = false;
+  let reload = (): void => {
+    wantsReload = true;
+  };
+  let stop = (_: string): void => process.exit(0);
+  process.on('SIGHUP', () => reload());
+  process.on('SIGTERM', () => stop('SIGTERM'));
+  process.on('SIGINT', () => stop('SIGINT'));
+  return {
+    onReload(given) {
+      reload = given;
+      if (wantsReload) reload();
+    },
+    onStop(given) {
+      stop = given;
+    },
+  };
+}
+
 /** Ends with the process: 0 after a drain, 1 when a second signal cut it short. */
-function untilStopped(app: App, log: Log, stopWatching: () => void): Promise<number> {
+function untilStopped(app: App, log: Log, signals: Signals, stopWatching: () => void): Promise<number> {
   return new Promise((resolve, reject) => {
     let isStopping = false;
-    const stop = (signal: string): void => {
+    signals.onStop((signal) => {
       if (isStopping) process.exit(1);
       isStopping = true;
       stopWatching();
@@ -81,8 +109,6 @@ function untilStopped(app: App, log: Log, stopWatching: () => void): Promise<num
         log.info('stopped');
         resolve(0);
       }, reject);
-    };
-    process.on('SIGTERM', () => stop('SIGTERM'));
-    process.on('SIGINT', () => stop('SIGINT'));
+    });
   });
 }

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { startTimer, stopTimer } from '../time.js';
 import type { Fault } from './problems.js';
-import { hasBody, waitsForContinue } from './target.js';
+import { hasBody, hasKnownCoding, waitsForContinue } from './target.js';
 
 /** Bodies up to this size are read and thrown away, so that the connection can be kept. */
 const DRAIN_MAX_BYTES = 65_536;
@@ -47,8 +47,8 @@ export function answer(
  * and the client may then never see the answer; so the rest is thrown away first, within bounds.
  */
 export function endAfterBody(request: IncomingMessage, response: ServerResponse): void {
-  // A client that waits for "100 Continue" sends no body after a final answer.
-  if (request.complete || request.destroyed || waitsForContinue(request)) {
+  // A client that waits for "100 Continue" sends no body after a final answer; one in an unknown coding has no end.
+  if (request.complete || request.destroyed || waitsForContinue(request) || !hasKnownCoding(request)) {
     response.end();
     return;
   }

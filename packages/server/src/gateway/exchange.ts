@@ -7,6 +7,7 @@ import { RequestBody } from './body.js';
 import { type Fault, faults, upstreamFault } from './problems.js';
 import { clientHeaders } from './response-headers.js';
 import { waitsForContinue } from './target.js';
+import { causeOf } from './upstream-log.js';
 
 /** What may wait for a client that does not read, without being timed. */
 const UNREAD_MAX_BYTES = 65_536;
@@ -20,6 +21,8 @@ export interface ExchangeOptions {
   /** How long a client may stop reading. */
   readonly stallMs: number;
   readonly isClosing: () => boolean;
+  /** Told why the upstream did not answer, or not to the end. */
+  readonly onFailure: (cause: string) => void;
 }
 
 /**
@@ -110,7 +113,10 @@ export class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onResponseError(_: Dispatcher.DispatchController, error: Error): void {
-    this.#fail(this.#body?.isTooLarge === true ? faults.bodyTooLarge : upstreamFault(error));
+    if (this.#isOver) return;
+    if (this.#body?.isTooLarge === true) return void this.#fail(faults.bodyTooLarge);
+    this.#options.onFailure(causeOf(error));
+    this.#fail(upstreamFault(error));
   }
 
   /** Headers of a slow stream do not wait for its first part. */
@@ -128,6 +134,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
 
   #expire(): void {
     const isRequestLate = this.#body !== undefined && !this.#request.complete;
+    if (!isRequestLate) this.#options.onFailure('no answer in time');
     this.#fail(isRequestLate ? faults.slowRequest : faults.slowUpstream, isRequestLate);
     this.#controller?.abort(new Error('timeout'));
   }

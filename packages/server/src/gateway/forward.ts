@@ -5,17 +5,19 @@ import { answerFault } from './answer.js';
 import { echo } from './echo.js';
 import { Exchange } from './exchange.js';
 import type { Pools } from './pools.js';
-import { faults } from './problems.js';
+import { faults, isFault } from './problems.js';
 import { upstreamHeaders } from './request-headers.js';
 import { forwardedTarget } from './routes.js';
 import type { Site } from './site.js';
 import { hasBody } from './target.js';
+import type { UpstreamLog } from './upstream-log.js';
 
 export interface Forwarder {
   readonly pools: Pools;
   /** How long a client may stop reading a response. */
   readonly stallMs: number;
   readonly isClosing: () => boolean;
+  readonly failures: UpstreamLog;
 }
 
 /** Sends an admitted request to the upstream of its route. */
@@ -28,15 +30,19 @@ export function forward(
 ): void {
   const { url = '/', headers } = request;
   const route = site.findRoute(headers.host ?? '', url);
-  if (route === undefined) return void answerFault(request, response, faults.noRoute, forwarder.isClosing());
+  if (isFault(route)) return void answerFault(request, response, route, forwarder.isClosing());
   if (Number(headers['content-length']) > site.maxBodyBytes) {
     return void answerFault(request, response, faults.bodyTooLarge, forwarder.isClosing());
   }
-  if (route.upstream === 'echo') return void echo(request, response, ours, forwarder.isClosing);
-  const { stallMs, isClosing, pools } = forwarder;
-  const exchange = new Exchange({ request, response, headers: ours, timeoutMs: route.timeoutMs, stallMs, isClosing });
+  const { stallMs, isClosing, pools, failures } = forwarder;
+  const { upstream, timeoutMs } = route;
+  if (upstream === 'echo') {
+    return void echo(request, response, { headers: ours, timeoutMs, maxBytes: site.maxBodyBytes, isClosing });
+  }
+  const onFailure = (cause: string): void => failures.note(upstream, cause);
+  const exchange = new Exchange({ request, response, headers: ours, timeoutMs, stallMs, isClosing, onFailure });
   const { isTrusted, clientHeader } = site;
-  pools.of(route.upstream).dispatch(
+  pools.of(upstream).dispatch(
     {
       path: forwardedTarget(route, url),
       method: request.method as Dispatcher.HttpMethod,

@@ -12,7 +12,9 @@ import { faults } from './problems.js';
 import { appendOurs } from './response-headers.js';
 import { retireSite, type Site } from './site.js';
 import { targetFault } from './target.js';
+import { Turns } from './turns.js';
 import { Upgrades } from './upgrade.js';
+import { type UpstreamFailure, UpstreamLog } from './upstream-log.js';
 
 export type GatewayLimits = Pick<
   GatewayConfig,
@@ -24,6 +26,8 @@ export interface GatewayOptions {
   readonly limits: GatewayLimits;
   /** Told of faults of the gateway itself; requests never see them. */
   readonly onError: (error: unknown) => void;
+  /** Told of upstreams that fail, now and then. */
+  readonly onUpstreamFailure?: (failure: UpstreamFailure) => void;
 }
 
 /** How often connections are checked for late headers. */
@@ -36,15 +40,18 @@ export class Gateway {
   readonly #upgrades: Upgrades;
   readonly #forwarder: Forwarder;
   readonly #onError: (error: unknown) => void;
+  readonly #turns: Turns = new Turns();
   #site: Site;
   #isDraining = false;
 
-  constructor({ site, limits, onError }: GatewayOptions) {
+  constructor({ site, limits, onError, onUpstreamFailure = ignore }: GatewayOptions) {
     this.#site = site;
     this.#onError = onError;
     this.#pools = new Pools(limits.upstreamConnections);
-    this.#forwarder = { pools: this.#pools, stallMs: limits.idleTimeout, isClosing: () => this.#isDraining };
-    this.#upgrades = new Upgrades();
+    const failures = new UpstreamLog(onUpstreamFailure);
+    const isClosing = () => this.#isDraining;
+    this.#forwarder = { pools: this.#pools, stallMs: limits.idleTimeout, isClosing, failures };
+    this.#upgrades = new Upgrades(failures);
     this.server = this.#createServer(limits);
   }
 
@@ -76,15 +83,27 @@ export class Gateway {
       // A long upload is no fault; silence inside one is, and is timed per route.
       requestTimeout: 0,
     });
-    server.on('request', this.#handle);
-    server.on('checkContinue', this.#handle);
-    server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) =>
-      this.#upgrade(request, socket, head),
+    // Their bytes are bounded. Node's bound on their number drops the rest without a word.
+    server.maxHeadersCount = 0;
+    server.on('request', this.#receive);
+    server.on('checkContinue', this.#receive);
+    server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) =>
+      this.#turns.take(request.socket, response, () => answerFault(request, response, faults.badExpectation, true)),
     );
-    server.on('connect', (_: IncomingMessage, socket: Duplex) => this.#upgrades.refuse(socket, faults.noConnect));
+    server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+      socket.on('error', ignore);
+      this.#turns.takeOver(socket, () => this.#upgrade(request, socket, head));
+    });
+    server.on('connect', (_: IncomingMessage, socket: Duplex) => {
+      socket.on('error', ignore);
+      this.#turns.takeOver(socket, () => this.#upgrades.refuse(socket, faults.noConnect));
+    });
     server.on('clientError', answerBadRequest);
     return server;
   }
+
+  readonly #receive = (request: IncomingMessage, response: ServerResponse): void =>
+    this.#turns.take(request.socket, response, () => this.#handle(request, response));
 
   readonly #handle = (request: IncomingMessage, response: ServerResponse): void => {
     response.on('error', ignore);
@@ -116,7 +135,6 @@ export class Gateway {
   }
 
   #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
-    socket.on('error', ignore);
     if (!this.#upgrades.isWebSocket(request)) return void this.#upgrades.serveWithout(request, socket, this.#handle);
     const fault = targetFault(request) ?? this.#upgrades.faultOf(request);
     if (fault !== undefined) return void this.#upgrades.refuse(socket, fault);

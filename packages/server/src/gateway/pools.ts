@@ -3,7 +3,7 @@ import { Pool } from 'undici';
 const CONNECT_TIMEOUT_MS = 5000;
 /** Silence inside a response body that ends it: longer than the heartbeat of any event stream. */
 const BODY_IDLE_MS = 300_000;
-const RESPONSE_HEADERS_MAX_BYTES = 65_536;
+export const RESPONSE_HEADERS_MAX_BYTES = 65_536;
 
 /** One pool of keep-alive connections per upstream origin; pools live on when a reload keeps their origin. */
 export class Pools {

@@ -6,9 +6,11 @@ export interface Fault {
 
 export type FaultName =
   | 'badTarget'
+  | 'unclearTarget'
   | 'badHost'
   | 'badSyntax'
   | 'badUpgrade'
+  | 'badExpectation'
   | 'noRoute'
   | 'noConnect'
   | 'slowRequest'
@@ -26,6 +28,7 @@ const TITLES: Readonly<Record<number, string>> = {
   405: 'Method not allowed',
   408: 'Request timeout',
   413: 'Content too large',
+  417: 'Expectation failed',
   431: 'Request header fields too large',
   500: 'Internal error',
   501: 'Not implemented',
@@ -40,6 +43,7 @@ function fault(status: number, detail: string): Fault {
 /** Made once: no fault costs a request more than a look-up, and none repeats what a client sent. */
 export const faults: Readonly<Record<FaultName, Fault>> = {
   badTarget: fault(400, 'The request target must be a path that starts with "/".'),
+  unclearTarget: fault(400, 'The path of the request may be read in more than one way.'),
   badHost: fault(400, 'The request must have exactly one valid Host header.'),
   badSyntax: fault(400, 'The request is not valid HTTP/1.1.'),
   badUpgrade: fault(400, 'A WebSocket handshake is a GET request without a body.'),
@@ -47,6 +51,7 @@ export const faults: Readonly<Record<FaultName, Fault>> = {
   noConnect: fault(405, 'The gateway is no forward proxy.'),
   slowRequest: fault(408, 'The request did not arrive in time.'),
   bodyTooLarge: fault(413, 'The request body is larger than the gateway allows.'),
+  badExpectation: fault(417, 'The only expectation that the gateway meets is 100-continue.'),
   headersTooLarge: fault(431, 'The request headers are larger than the gateway allows.'),
   internal: fault(500, 'The gateway could not handle this request.'),
   badCoding: fault(501, 'The only transfer coding that the gateway takes is chunked.'),
@@ -54,6 +59,10 @@ export const faults: Readonly<Record<FaultName, Fault>> = {
   badUpstream: fault(502, 'The upstream could not be reached or did not answer properly.'),
   slowUpstream: fault(504, 'The upstream did not answer in time.'),
 };
+
+export function isFault(value: object): value is Fault {
+  return 'body' in value;
+}
 
 /** What an error of the upstream's connection means for the client. */
 export function upstreamFault({ code }: NodeJS.ErrnoException): Fault {

@@ -1,6 +1,7 @@
 import { prefixOf } from '../config/routes-order.js';
 import type { RouteConfig } from '../config/types.js';
-import { normalizePath, resolvePath } from './path.js';
+import { normalizePath, pathsOf, resolvePath } from './path.js';
+import { type Fault, faults } from './problems.js';
 
 /** A route as the request path needs it. */
 export interface Route {
@@ -14,7 +15,8 @@ export interface Route {
   readonly preserveHost: boolean;
 }
 
-export type FindRoute = (host: string, url: string) => Route | undefined;
+/** The route of a request, or why it has none. */
+export type FindRoute = (host: string, url: string) => Route | Fault;
 
 export function toRoute(config: RouteConfig): Route {
   const { path, host, upstream, timeout, stripPrefix, preserveHost } = config;
@@ -29,14 +31,20 @@ export function toRoute(config: RouteConfig): Route {
   };
 }
 
-/** The first matching route. A single route for everything needs no look at the request. */
+/**
+ * The first matching route. A single route for everything needs no look at the request. A target that
+ * would take different routes in different readings takes none.
+ */
 export function routeFinder(routes: readonly Route[]): FindRoute {
   const [first] = routes;
   if (first?.prefix === '' && first.host === undefined) return () => first;
   return (host, url) => {
-    const path = normalizePath(url);
     const name = host.replace(/\.?(:\d*)?$/, '').toLowerCase();
-    return routes.find((route) => takesHost(route, name) && takesPath(route, path));
+    const [path, ...others] = pathsOf(url) ?? [];
+    if (path === undefined) return faults.unclearTarget;
+    const find = (read: string) => routes.find((route) => takesHost(route, name) && takesPath(route, read));
+    const found = find(path);
+    return others.every((other) => find(other) === found) ? (found ?? faults.noRoute) : faults.unclearTarget;
   };
 }
 
@@ -47,7 +55,11 @@ export function forwardedTarget(route: Route, url: string): string {
   const rest = url.slice(prefix.length);
   const path = normalizePath(url).slice(prefix.length);
   // Cut as text only where that leaves the path that the route was chosen for.
-  const isPlain = url.slice(0, prefix.length).toLowerCase() === prefix && normalizePath(`/${rest}`) === path;
+  // What is left must not start with two slashes: an upstream may take what follows them for a host.
+  const isPlain =
+    !rest.startsWith('//') &&
+    url.slice(0, prefix.length).toLowerCase() === prefix &&
+    normalizePath(`/${rest}`) === path;
   if (isPlain) return rest.startsWith('/') ? rest : `/${rest}`;
   const query = url.indexOf('?');
   return resolvePath(url, prefix.split('/').length - 1) + (query < 0 ? '' : url.slice(query));

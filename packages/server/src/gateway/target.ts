@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import { isUnclear } from './path.js';
 import { type Fault, faults } from './problems.js';
 
 const HOST: RegExp = /^(?:[A-Za-z0-9._~%!$&'()*+,;=-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?$/;
@@ -14,6 +15,7 @@ export function targetFault(request: IncomingMessage): Fault | undefined {
   const { url = '', headers, rawHeaders } = request;
   // Absolute and asterisk forms carry a second idea of host or path.
   if (url.charCodeAt(0) !== 47 || url.includes('#')) return faults.badTarget;
+  if (isUnclear(url)) return faults.unclearTarget;
   const { host } = headers;
   if (host === undefined) {
     // Only HTTP/1.0 knows requests without a host.
@@ -23,8 +25,13 @@ export function targetFault(request: IncomingMessage): Fault | undefined {
     lastGoodHost = host;
   }
   if (countHosts(rawHeaders) > 1) return faults.badHost;
+  return hasKnownCoding(request) ? undefined : faults.badCoding;
+}
+
+/** True when the end of the body, if there is one, can be told. */
+export function hasKnownCoding({ headers }: IncomingMessage): boolean {
   const coding = headers['transfer-encoding'];
-  return coding === undefined || coding.toLowerCase() === 'chunked' ? undefined : faults.badCoding;
+  return coding === undefined || coding.toLowerCase() === 'chunked';
 }
 
 function countHosts(rawHeaders: readonly string[]): number {

@@ -3,13 +3,15 @@ import { request as requestHttps } from 'node:https';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Verdict } from 'comporta/http';
-import { type Fault, faults } from './problems.js';
+import { RESPONSE_HEADERS_MAX_BYTES } from './pools.js';
+import { type Fault, faults, isFault } from './problems.js';
 import { rawHead, rawResponse } from './raw.js';
 import { upstreamHeaders } from './request-headers.js';
 import { appendOurs, clientHeaders } from './response-headers.js';
 import { forwardedTarget, type Route } from './routes.js';
 import type { Site } from './site.js';
 import { hasBody } from './target.js';
+import { causeOf, type UpstreamLog } from './upstream-log.js';
 
 const KEEP_ALIVE_MS = 60_000;
 
@@ -21,6 +23,11 @@ type Handle = (request: IncomingMessage, response: ServerResponse) => void;
  */
 export class Upgrades {
   readonly #sockets: Set<Duplex> = new Set();
+  readonly #failures: UpstreamLog;
+
+  constructor(failures: UpstreamLog) {
+    this.#failures = failures;
+  }
 
   isWebSocket({ headers }: IncomingMessage): boolean {
     return headers.upgrade?.toLowerCase() === 'websocket';
@@ -36,7 +43,9 @@ export class Upgrades {
     const response = new ServerResponse(request);
     response.shouldKeepAlive = false;
     response.assignSocket(socket as Socket);
-    response.on('finish', () => socket.end());
+    this.#track(socket);
+    // Node no longer looks after this socket, and the client may never close its own side.
+    response.on('finish', () => (socket as Socket).destroySoon());
     socket.on('drain', () => response.emit('drain'));
     handle(request, response);
   }
@@ -55,7 +64,7 @@ export class Upgrades {
       return void this.#answer(socket, verdict.status, headers, verdict.body);
     }
     const route = site.findRoute(request.headers.host ?? '', request.url ?? '/');
-    if (route === undefined) return void this.refuse(socket, faults.noRoute);
+    if (isFault(route)) return void this.refuse(socket, route);
     if (route.upstream === 'echo') return void this.refuse(socket, faults.noUpgrade);
     this.#connect(route, site, request, socket, head, verdict);
   }
@@ -68,6 +77,8 @@ export class Upgrades {
   #connect(route: Route, site: Site, request: IncomingMessage, socket: Duplex, head: Buffer, verdict: Verdict): void {
     this.#track(socket);
     const upstream = openHandshake(route, site, request);
+    // Bytes are bounded; a bound on their number would drop headers without a word.
+    upstream.maxHeadersCount = 0;
     let isAnswered = false;
     let isTunnel = false;
     upstream.on('upgrade', (response, peer, firstBytes) => {
@@ -92,21 +103,30 @@ export class Upgrades {
       response.pipe(socket);
     });
     upstream.on('timeout', () => {
-      if (!isAnswered) this.refuse(socket, faults.slowUpstream);
+      if (!isAnswered) {
+        this.#failures.note(route.upstream, 'no answer in time');
+        this.refuse(socket, faults.slowUpstream);
+      }
       isAnswered = true;
       upstream.destroy();
     });
-    upstream.on('error', () => (isAnswered ? socket.destroy() : this.refuse(socket, faults.badUpstream)));
+    upstream.on('error', (error) => {
+      if (isAnswered || socket.destroyed) return void socket.destroy();
+      this.#failures.note(route.upstream, causeOf(error));
+      this.refuse(socket, faults.badUpstream);
+    });
     // A tunnel ends both its sides by itself, after what is still to be written.
     socket.on('close', () => void (!isTunnel && upstream.destroy()));
     upstream.end();
   }
 
   #answer(socket: Duplex, status: number, headers: readonly string[], body: string): void {
+    this.#track(socket);
     socket.end(rawResponse(status, headers, body), () => socket.destroy());
   }
 
   #track(socket: Duplex): void {
+    if (this.#sockets.has(socket)) return;
     this.#sockets.add(socket);
     socket.on('close', () => this.#sockets.delete(socket));
   }
@@ -124,6 +144,7 @@ function openHandshake(route: Route, site: Site, request: IncomingMessage): Clie
     path: forwardedTarget(route, request.url ?? '/'),
     headers,
     agent: false,
+    maxHeaderSize: RESPONSE_HEADERS_MAX_BYTES,
     timeout: route.timeoutMs,
   });
 }
