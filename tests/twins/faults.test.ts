@@ -45,7 +45,7 @@ const FAULTS: readonly (readonly [kind: string, about: string, find: string, rep
     "redis.call('ZADD', key, now,",
     "redis.call('ZADD', key, tostring(now),",
   ],
-  ['slidingWindow', 'a clock step back frees the window', 'clock = math.max(now, lastAt)', 'clock = now'],
+  ['slidingWindow', 'a clock step back frees the window', 'if lastAt > now then clock = lastAt end', ''],
   ['slidingWindow', 'unequal widths lose the order', "'%015.0f'", "'%.0f'"],
   ['fixedWindow', 'window edge off by one', 'now - storedStart < window', 'now - storedStart <= window'],
   ['fixedWindow', 'cost compared with what was used', 'cost > math.max(0, limit - count)', 'cost > math.max(0, count)'],

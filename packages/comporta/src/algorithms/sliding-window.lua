@@ -7,7 +7,8 @@ local function toMember(total, cost)
 end
 
 local function fromMember(member)
-  return tonumber(string.sub(member, 1, 15)), tonumber(string.sub(member, 17)) or 1
+  if #member == 15 then return tonumber(member), 1 end
+  return tonumber(string.sub(member, 1, 15)), tonumber(string.sub(member, 17))
 end
 
 -- Ms until entries worth `excess` have left the window. Every entry is worth at least 1.
@@ -42,7 +43,7 @@ local function evaluate(key, now, cost, limit, window)
   local last = redis.call('ZRANGE', key, -1, -1, 'WITHSCORES')
   if last[1] then
     lastAt = tonumber(last[2])
-    clock = math.max(now, lastAt)
+    if lastAt > now then clock = lastAt end
     if clock - lastAt < window then
       local first = redis.call('ZRANGEBYSCORE', key, clock - window + 1, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
       local firstTotal, firstCost = fromMember(first[1])
@@ -53,7 +54,7 @@ local function evaluate(key, now, cost, limit, window)
   end
   if cost > limit then
     retry = -1
-  elseif cost > math.max(0, limit - used) then
+  elseif cost > limit - used and cost > 0 then
     retry = waitFor(key, firstAt, used + cost - limit, clock, window)
   end
   return retry, clock > now, clock, firstAt, lastAt, used, total
@@ -73,10 +74,15 @@ local function commit(key, now, cost, limit, window, clock, firstAt, lastAt, use
 end
 
 local function describe(key, now, limit, window, clock, firstAt, lastAt, used, total)
-  local remaining, reset, nextAfter = math.max(0, limit - used), 0, 0
+  local remaining, reset, nextAfter = limit - used, 0, 0
   if used > 0 then
     reset = math.ceil((lastAt + window - clock) / 1000)
-    nextAfter = waitFor(key, firstAt, used + remaining + 1 - limit, clock, window)
+    nextAfter = math.ceil((firstAt + window - clock) / 1000)
+  end
+  -- Only after the limit was lowered: more than the first entry must leave.
+  if remaining < 0 then
+    nextAfter = waitFor(key, firstAt, 1 - remaining, clock, window)
+    remaining = 0
   end
   return remaining, reset, nextAfter
 end
