@@ -3,9 +3,10 @@ import type { Emitter, LimiterEvents } from '../core/events.js';
 import type { Clock } from '../core/time.js';
 import { StoreError, type Waiter } from '../core/waiting.js';
 import type { Charge, MaybePromise, Plan, PolicyStore, StoreReply } from '../stores/store.js';
-import { withDeadline } from './deadline.js';
-import type { NodeHealth, Refusal, StoreHealth } from './health.js';
+import { Asker, REFUSALS } from './asker.js';
+import type { StoreHealth } from './health.js';
 import type { LocalShare } from './local-share.js';
+import type { Notices } from './notices.js';
 import { type Creditor, PayBack } from './pay-back.js';
 
 export interface GuardOptions {
@@ -30,23 +31,7 @@ export interface Question<R> {
   word(reply: StoreReply): R;
 }
 
-/** One call to the store, and what to make of either outcome. */
-interface Ask<T, R> {
-  readonly subject: string;
-  readonly signal: AbortSignal | undefined;
-  readonly timeoutMs: number | undefined;
-  start(waiter: Waiter): MaybePromise<T>;
-  onValue(value: T): R;
-  onError(error: unknown): R;
-}
-
-const REFUSALS: Readonly<Record<Refusal, string>> = {
-  'breaker-open': 'the node failed lately and was not asked',
-  overloaded: 'the node owes too many answers and was not asked',
-};
-
 const isAdmitted = ({ numbers }: StoreReply): boolean => numbers.every((n, i) => i % 4 !== 1 || n === 0);
-const toMs = (clock: Clock): number => Math.floor(clock.nowUs() / 1000);
 
 /**
  * Stands between a limiter and its store: every answer comes within the time limit, and a store that
@@ -55,7 +40,8 @@ const toMs = (clock: Clock): number => Math.floor(clock.nowUs() / 1000);
 export class Guard {
   readonly #store: PolicyStore;
   readonly #local: LocalShare;
-  readonly #health: StoreHealth;
+  readonly #asker: Asker;
+  readonly #notices: Notices;
   readonly #options: GuardOptions;
   readonly #payBack: PayBack | undefined;
   #failing = false;
@@ -63,7 +49,8 @@ export class Guard {
   constructor(plan: Plan, store: PolicyStore, local: LocalShare, health: StoreHealth, options: GuardOptions) {
     this.#store = store;
     this.#local = local;
-    this.#health = health;
+    this.#asker = new Asker(store, health, options.clock, options.timeoutMs);
+    this.#notices = health.notices;
     this.#options = options;
     const isOwing = options.mode === 'local' && options.payBack && store.force !== undefined;
     this.#payBack = isOwing ? new PayBack(plan, options.clock, this.#creditor()) : undefined;
@@ -73,7 +60,7 @@ export class Guard {
     const { operation, subject, cost, signal, word } = question;
     const standIn = (error: unknown): R => this.#standIn(question, error);
     if (signal?.aborted === true) return standIn(new StoreError('aborted', 'the caller had aborted before the call'));
-    return this.#ask({
+    return this.#asker.ask({
       subject,
       signal,
       timeoutMs: question.timeoutMs,
@@ -115,7 +102,7 @@ export class Guard {
     const onError = (error: unknown): never => {
       throw error;
     };
-    return this.#ask({
+    return this.#asker.ask({
       subject,
       start,
       signal: undefined,
@@ -123,63 +110,6 @@ export class Guard {
       onValue: (value: T) => value,
       onError,
     });
-  }
-
-  /** Asks the store, unless the subject's node is known to be dead, and never for longer than the time limit. */
-  #ask<T, R>({ subject, start, signal, timeoutMs, onValue, onError }: Ask<T, R>): MaybePromise<R> {
-    const { clock } = this.#options;
-    const limitMs = Math.min(timeoutMs ?? this.#options.timeoutMs, this.#options.timeoutMs);
-    const node = this.#store.shardOf === undefined ? undefined : this.#health.node(this.#store.shardOf(subject));
-    const sentAtMs = toMs(clock);
-    const refusal = node?.enter(sentAtMs, limitMs);
-    if (refusal !== undefined) {
-      this.#store.suspect?.(subject);
-      return onError(new StoreError(refusal, REFUSALS[refusal], { isUnsent: true }));
-    }
-    const fail = (error: unknown): R => {
-      this.#blame(node, subject, error, limitMs, sentAtMs);
-      return onError(error);
-    };
-    const waiter: Waiter = { isOver: false };
-    let work: MaybePromise<T>;
-    try {
-      work = start(waiter);
-    } catch (error) {
-      node?.leave();
-      return fail(error);
-    }
-    if (!(work instanceof Promise)) {
-      node?.leave();
-      return onValue(work);
-    }
-    return withDeadline(work, {
-      waiter,
-      signal,
-      timeoutMs: limitMs,
-      clock,
-      onSettled: () => node?.leave(),
-      onValue: (value) => {
-        node?.succeeded(toMs(clock));
-        return onValue(value);
-      },
-      onError: fail,
-    });
-  }
-
-  /** Tells the breaker of a failure that is the node's. An answer, even one of refusal, shows that it lives. */
-  #blame(node: NodeHealth | undefined, subject: string, error: unknown, limitMs: number, sentAtMs: number): void {
-    if (node === undefined) return;
-    const nowMs = toMs(this.#options.clock);
-    if (error instanceof StoreError && error.isAnswer) {
-      node.succeeded(nowMs);
-      return;
-    }
-    const cause = error instanceof StoreError ? error.kind : 'unavailable';
-    // A caller with less patience than the policy proves nothing.
-    const isFault = cause === 'unavailable' || (cause === 'timeout' && limitMs >= this.#options.timeoutMs);
-    if (!isFault) return;
-    node.failed(nowMs, Math.random(), sentAtMs);
-    this.#store.suspect?.(subject);
   }
 
   #standIn<R>({ operation, subject, cost, word }: Question<R>, error: unknown): R {
@@ -197,7 +127,7 @@ export class Guard {
     this.#payBack?.start();
     if (this.#failing) {
       this.#failing = false;
-      this.#health.notices.recovered();
+      this.#notices.recovered();
       this.#options.events.emit('recovered', { policy: this.#options.policy });
     }
     return reply;
@@ -206,10 +136,17 @@ export class Guard {
   #creditor(): Creditor {
     const [onValue, onError] = [() => true, () => false];
     return {
-      isBack: (subject) => this.#health.node(this.#store.shardOf?.(subject) ?? '').state === 'closed',
+      isBack: (subject) => this.#asker.isBack(subject),
       pay: async (subject, amounts) => {
         const start = (waiter: Waiter) => this.#store.force?.(subject, amounts, waiter) ?? 0;
-        const isPaid = await this.#ask({ subject, start, signal: undefined, timeoutMs: undefined, onValue, onError });
+        const isPaid = await this.#asker.ask({
+          subject,
+          start,
+          signal: undefined,
+          timeoutMs: undefined,
+          onValue,
+          onError,
+        });
         // The store knows of it now; until it does, the local count is the only one.
         if (isPaid) await this.#local.forCost(0).reset(subject);
       },
@@ -223,7 +160,7 @@ export class Guard {
     // A caller that gives up says nothing about the store.
     if (cause === 'aborted') return degraded;
     if (!(cause in REFUSALS)) events.emit('storeError', { policy, degraded });
-    if (!events.has('degraded')) this.#health.notices.failed(policy, degraded);
+    if (!events.has('degraded')) this.#notices.failed(policy, degraded);
     if (!this.#failing) {
       this.#failing = true;
       events.emit('degraded', { policy, degraded });
