@@ -68,7 +68,7 @@ const clients: readonly (readonly [string, (port: number) => { store: Store; end
   ],
 ];
 
-test.each(clients)('%s: a connection that swallows everything is replaced within two seconds', async (_, make) => {
+test.each(clients)('%s: a connection that swallows everything is replaced within seconds', async (_, make) => {
   const box = new Box(server.port);
   const { store, end } = make(await box.listen());
   const limiter = createLimiter({ policy: 'p', limits: slidingWindow({ limit: 1000, window: '1m' }), store });
@@ -78,7 +78,7 @@ test.each(clients)('%s: a connection that swallows everything is replaced within
     box.swallow();
     const isBack = async () => (await limiter.consume('s')).degraded === undefined;
     expect(await isBack()).toBe(false);
-    await until(isBack, { timeoutMs: 2000, everyMs: 5, what: 'an answer over a new connection' });
+    await until(isBack, { timeoutMs: 5000, everyMs: 5, what: 'an answer over a new connection' });
     expect(box.connections).toBeGreaterThan(before);
   } finally {
     await limiter.close();
