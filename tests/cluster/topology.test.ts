@@ -113,8 +113,8 @@ test('a slot that moves under load is decided right all the way, each request ch
   expect(percentile(totals.tookMs, 0.99)).toBeLessThan(TIMEOUT_MS + 10);
   await expectChargedOnce('one', subjects, totals);
   await expectChargedOnce('three', subjects, totals);
-  expect(unexplained(totals).length).toBeLessThan(0.05 * totals.calls);
-  expect(totals.degraded.length).toBeLessThan(0.02 * totals.calls);
+  expect(unexplained(totals).length).toBeLessThan(0.02 * totals.calls);
+  expect(totals.degraded.length).toBeLessThan(0.05 * totals.calls);
 });
 
 test('a script cache that is flushed all the time costs one upload per node and process, and no decision', async () => {
