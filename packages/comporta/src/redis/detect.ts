@@ -1,4 +1,4 @@
-import { ComportaError } from '../core/errors.js';
+import { ComportaError, show } from '../core/errors.js';
 import type { RedisClient } from './client.js';
 import { fromIoredis, fromIoredisCluster, type IoredisClusterLike, type IoredisLike } from './ioredis.js';
 import { fromNodeRedis, fromNodeRedisCluster, type NodeRedisClusterLike, type NodeRedisLike } from './node-redis.js';
@@ -15,7 +15,7 @@ export function detect(client: SupportedClient): RedisClient {
   if (has('sendCommand') && has('evalSha')) return fromNodeRedis(client as NodeRedisLike);
   throw new ComportaError(
     'ERR_CLIENT',
-    'redisStore: expected a store URL or a client of ioredis, iovalkey or node-redis (single or Cluster)',
+    `redisStore: expected a store URL or a client of ioredis, iovalkey or node-redis (single or Cluster), got ${show(client)}`,
     'store',
   );
 }

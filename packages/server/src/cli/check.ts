@@ -6,7 +6,7 @@ import { describePolicies } from './describe.js';
 
 export const check: Command = {
   name: 'check',
-  summary: 'say everything that is wrong with a configuration file',
+  summary: 'say what is wrong with a configuration file',
   options: { config: { type: 'string', short: 'c' } },
   help: `Checks a configuration file without starting anything.
 
