@@ -37,7 +37,7 @@ export function wire(options: LimiterOptions, clock: Clock): Limiter {
   const plan = planOf(options);
   const events = new Emitter<LimiterEvents>();
   const store = options.store ?? memoryStore({ clock });
-  const local = store.kind === 'memory' ? store : memoryStore({ clock });
+  const local = store.kind === 'memory' ? store : memoryStore({ clock, onWarning: (text) => store.warn?.(text) });
   const health = healthOf(store, clock);
   const guardOptions = { policy: plan.policy, timeoutMs, mode, payBack, clock, events };
   const bound = store.bind(plan);
@@ -47,6 +47,7 @@ export function wire(options: LimiterOptions, clock: Clock): Limiter {
   const unlisten = health.events.on('breaker', (event) => events.emit('breaker', event));
   return new GuardedLimiter(plan, guard, events, async () => {
     unlisten();
+    guard.close();
     if (local !== store) await local.close();
     if (options.store === undefined) await store.close();
   });

@@ -97,8 +97,15 @@ export function fromIoredis(redis: IoredisLike): RedisClient {
 /** An ioredis or iovalkey `Cluster` as a {@link RedisClient}. */
 export function fromIoredisCluster(cluster: IoredisClusterLike): RedisClient {
   let nodes = new Map<string, RedisNode>();
+  // One node per connection, so that what is known of a connection outlives a new slot map.
+  const made = new WeakMap<IoredisLike, RedisNode>();
+  const nodeFor = (redis: IoredisLike): RedisNode => {
+    const node = made.get(redis) ?? toNode(redis, addressOf(redis));
+    made.set(redis, node);
+    return node;
+  };
   const read = () => {
-    nodes = new Map(cluster.nodes('all').map((redis) => [addressOf(redis), toNode(redis, addressOf(redis))]));
+    nodes = new Map(cluster.nodes('all').map((redis) => [addressOf(redis), nodeFor(redis)]));
   };
   for (const event of ['+node', '-node', 'refresh', 'ready']) cluster.on(event, read);
   read();

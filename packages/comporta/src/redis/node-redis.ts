@@ -4,6 +4,7 @@ import type { RedisClient, RedisNode } from './client.js';
 /** What this package needs of a node-redis client. */
 export interface NodeRedisLike {
   readonly isReady: boolean;
+  readonly isOpen?: boolean;
   readonly options?: object | undefined;
   sendCommand(args: readonly string[], options: { readonly timeout: 0 }): Promise<unknown>;
   on(event: string, listener: (error: Error) => void): unknown;
@@ -88,6 +89,8 @@ export function fromNodeRedis(client: NodeRedisLike): RedisClient {
     isReady: () => client.isReady,
     send: (command) => client.sendCommand(command, NO_TIMER),
     reconnect: () => {
+      // Closed, or not yet connected: that is for its owner to change.
+      if (client.isOpen === false) return;
       client.destroy();
       client.connect().catch(() => undefined);
     },

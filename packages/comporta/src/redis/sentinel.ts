@@ -128,7 +128,7 @@ function opened(client: Connectable, address: string): RedisClient {
   const made = fromNodeRedis(client);
   const node = made.nodeOf(0);
   client.connect().catch(() => undefined);
-  const named = node && { address, isReady: () => node.isReady(), send: node.send };
+  const named = node && { ...node, address };
   return { ...made, nodeOf: () => named, nodeAt: () => named };
 }
 

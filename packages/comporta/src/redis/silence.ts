@@ -29,13 +29,15 @@ export class SilenceWatch {
 
   /** A command was not answered in time. */
   timedOut(node: RedisNode, nowMs: number): void {
-    const sinceMs = this.#owingSinceMs.get(node) ?? nowMs;
+    // A clock that stepped back: begin to wait anew.
+    const sinceMs = Math.min(this.#owingSinceMs.get(node) ?? nowMs, nowMs);
+    this.#owingSinceMs.set(node, sinceMs);
     if (nowMs - sinceMs >= SILENT_MS) this.#giveUp(node, nowMs);
   }
 
   /** A command could not be given, for there is no connection. */
   wasDown(node: RedisNode, nowMs: number): void {
-    const sinceMs = this.#downSinceMs.get(node) ?? nowMs;
+    const sinceMs = Math.min(this.#downSinceMs.get(node) ?? nowMs, nowMs);
     this.#downSinceMs.set(node, sinceMs);
     if (nowMs - sinceMs >= CONNECTING_MS) this.#giveUp(node, nowMs);
   }

@@ -98,6 +98,10 @@ export class Guard {
     }
   }
 
+  close(): void {
+    this.#payBack?.stop();
+  }
+
   #bounded<T>(subject: string, start: (waiter: Waiter) => MaybePromise<T>): MaybePromise<T> {
     const onError = (error: unknown): never => {
       throw error;
@@ -134,21 +138,13 @@ export class Guard {
   }
 
   #creditor(): Creditor {
-    const [onValue, onError] = [() => true, () => false];
+    const onValue = () => true;
+    const onError = (error: unknown) => !(error instanceof StoreError && error.isUnsent);
     return {
       isBack: (subject) => this.#asker.isBack(subject),
       pay: async (subject, amounts) => {
         const start = (waiter: Waiter) => this.#store.force?.(subject, amounts, waiter) ?? 0;
-        const isPaid = await this.#asker.ask({
-          subject,
-          start,
-          signal: undefined,
-          timeoutMs: undefined,
-          onValue,
-          onError,
-        });
-        // The store knows of it now; until it does, the local count is the only one.
-        if (isPaid) await this.#local.forCost(0).reset(subject);
+        return this.#asker.ask({ subject, start, signal: undefined, timeoutMs: undefined, onValue, onError });
       },
     };
   }

@@ -9,6 +9,7 @@ export class Notices {
   readonly #clock: Clock;
   readonly #say: (message: string) => void;
   #sinceMs: number | undefined;
+  #lastMs = 0;
   #isTold = false;
 
   constructor(clock: Clock, say: (message: string) => void) {
@@ -18,6 +19,9 @@ export class Notices {
 
   failed(policy: string, { mode, cause, detail }: Degraded): void {
     const nowMs = this.#clock.nowUs() / 1000;
+    // Failures far apart are no outage.
+    if (nowMs - this.#lastMs > QUIET_MS) this.#sinceMs = nowMs;
+    this.#lastMs = nowMs;
     this.#sinceMs ??= nowMs;
     if (this.#isTold || nowMs - this.#sinceMs < QUIET_MS) return;
     this.#isTold = true;

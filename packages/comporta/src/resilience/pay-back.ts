@@ -16,8 +16,8 @@ const RETRY_MS = 500;
 export interface Creditor {
   /** The subject's node answers again. */
   isBack(subject: string): boolean;
-  /** Charges the store; called once per subject and outage, whatever comes of it. */
-  pay(subject: string, amounts: readonly number[]): Promise<void>;
+  /** Charges the store. False when that was certainly not sent, so that it is still owed. */
+  pay(subject: string, amounts: readonly number[]): Promise<boolean>;
 }
 
 /**
@@ -32,6 +32,7 @@ export class PayBack {
   readonly #owed: Set<string> = new Set();
   #atUs = 0;
   #isRunning = false;
+  #isStopped = false;
   #triedAtUs = 0;
 
   constructor(plan: Plan, clock: Clock, creditor: Creditor) {
@@ -78,10 +79,15 @@ export class PayBack {
     });
   }
 
+  /** What is still owed stays unpaid. */
+  stop(): void {
+    this.#isStopped = true;
+  }
+
   async #run(): Promise<void> {
     await this.#pause(Math.random() * SPREAD_MS);
     const due = [...this.#owed].filter((subject) => this.#creditor.isBack(subject));
-    for (let i = 0; i < due.length; i += BATCH) {
+    for (let i = 0; i < due.length && !this.#isStopped; i += BATCH) {
       await Promise.all(due.slice(i, i + BATCH).map((subject) => this.#pay(subject)));
       if (i + BATCH < due.length) await this.#pause(PAUSE_MS * (0.5 + Math.random()));
     }
@@ -92,7 +98,10 @@ export class PayBack {
     const { numbers } = this.#ledger.peek(subject, 0) as StoreReply;
     const amounts = this.#plan.limits.map(({ limit }, i) => limit - (numbers[i * 4] as number));
     this.forget(subject);
-    if (amounts.some((amount) => amount > 0)) await this.#creditor.pay(subject, amounts);
+    if (!amounts.some((amount) => amount > 0)) return;
+    if (await this.#creditor.pay(subject, amounts)) return;
+    this.#owed.add(subject);
+    void this.#ledger.force(subject, amounts);
   }
 
   #pause(delayMs: number): Promise<void> {

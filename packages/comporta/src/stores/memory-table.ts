@@ -25,7 +25,9 @@ export class MemoryTable {
   #units = 0;
   // Iterators that go on where they stopped: one from the start would first step over all that was deleted there.
   #cursor: Iterator<Slot> = this.#slots.values();
-  #hand: Iterator<Slot> = this.#slots.values();
+  /** Only while there are evictions: an iterator that stands still keeps every table that the map outgrew. */
+  #hand: Iterator<Slot> | undefined;
+  #hasEvicted = false;
 
   /** `onLoss` is told of every state that had to go although it still counted. */
   constructor(maxSubjects: number, onLoss?: () => void) {
@@ -84,6 +86,8 @@ export class MemoryTable {
     const next = this.#cursor.next();
     if (next.done === true) {
       this.#cursor = this.#slots.values();
+      if (!this.#hasEvicted) this.#hand = undefined;
+      this.#hasEvicted = false;
       return;
     }
     const { subject, expiresAtMs } = next.value;
@@ -92,10 +96,12 @@ export class MemoryTable {
 
   /** Never `charged` itself: what was just admitted must count. */
   #evictOne(charged: Slot, nowMs: number): void {
+    this.#hasEvicted = true;
     for (;;) {
+      this.#hand ??= this.#slots.values();
       const next = this.#hand.next();
       if (next.done === true) {
-        this.#hand = this.#slots.values();
+        this.#hand = undefined;
         continue;
       }
       const slot = next.value;

@@ -2,7 +2,7 @@ import type { Part } from '../algorithms/algorithm.js';
 import { ComportaError, show } from '../core/errors.js';
 import { type Clock, systemClock } from '../core/time.js';
 import { StoreError } from '../core/waiting.js';
-import type { RedisClient } from '../redis/client.js';
+import type { RedisClient, RedisNode } from '../redis/client.js';
 import { connectUrl } from '../redis/connect.js';
 import { checkConnectOptions, type NatMap, type TlsOptions } from '../redis/connect-options.js';
 import { detect, type SupportedClient } from '../redis/detect.js';
@@ -67,6 +67,7 @@ export function redisStore(source: string | SupportedClient, options: RedisStore
 
 const READY_MS = 1000;
 const READY_EVERY_MS = 10;
+const SLOTS = 16_384;
 
 /** Asks again and again until the server answers or the time is over; then rejects with the last reason. */
 function ready(client: RedisClient, timeoutMs: number, clock: Clock): Promise<void> {
@@ -79,7 +80,7 @@ function ready(client: RedisClient, timeoutMs: number, clock: Clock): Promise<vo
     });
     const ask = (): void => {
       if (isOver) return;
-      ping(client).then(
+      pingAll(client).then(
         () => {
           stopTimer();
           resolve();
@@ -94,10 +95,35 @@ function ready(client: RedisClient, timeoutMs: number, clock: Clock): Promise<vo
   });
 }
 
+/** Connections to every server that holds keys. */
+function nodesOf(client: RedisClient): readonly RedisNode[] {
+  const nodes = new Set<RedisNode>();
+  for (let slot = 0; slot < (client.isCluster ? SLOTS : 1); slot++) {
+    const node = client.nodeOf(slot);
+    if (node !== undefined) nodes.add(node);
+  }
+  return [...nodes];
+}
+
 async function ping(client: RedisClient): Promise<void> {
-  const node = client.nodeOf(0);
-  if (node?.isReady() !== true) throw new StoreError('unavailable', client.lastError() ?? 'not connected');
+  const node = nodesOf(client).find((each) => each.isReady());
+  if (node === undefined) throw new StoreError('unavailable', client.lastError() ?? 'not connected');
   await node.send(['PING']);
+}
+
+/** As {@link ping}, of every server. */
+async function pingAll(client: RedisClient): Promise<void> {
+  const nodes = nodesOf(client);
+  // All are asked, since asking begins a connection.
+  const away = nodes.filter((node) => !node.isReady());
+  if (nodes.length === 0 || away.length > 0) {
+    const which = away.map(({ address }) => address).join(', ');
+    throw new StoreError(
+      'unavailable',
+      `no connection to ${which || 'any server'}: ${client.lastError() ?? 'still connecting'}`,
+    );
+  }
+  await Promise.all(nodes.map((node) => node.send(['PING'])));
 }
 
 /** Tells the store that this process is alive; how many are, and which of them this is. */
