@@ -1,5 +1,6 @@
 import { sha1Hex } from '../core/hash.js';
 import { type Algorithm, type Limit, TTL_MARGIN_MS } from './algorithm.js';
+import { TOTAL_MAX } from './ranges.js';
 import { algorithms, type LuaTwin, luaTwins } from './registry.gen.js';
 
 /** A script as it is sent: its text, and the SHA-1 that a server caches it under. */
@@ -11,7 +12,7 @@ export interface Script {
 export type Operation = 'consume' | 'peek' | 'force' | 'refund' | 'reset';
 
 /** Constants and the two clocks, before anything else. */
-const HEAD = `local TTL_MARGIN_MS, TOTAL_MAX = ${TTL_MARGIN_MS}, 999999999999999
+const HEAD = `local TTL_MARGIN_MS, TOTAL_MAX = ${TTL_MARGIN_MS}, ${TOTAL_MAX}
 local us
 if ARGV[1] == '' then
 local time = redis.call('TIME')

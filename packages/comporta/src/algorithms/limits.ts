@@ -6,7 +6,7 @@ import { algorithms } from './registry.gen.js';
 type Settings = Readonly<Record<string, Duration | undefined>>;
 
 /** Builds a limit from settings as a person writes them; throws `ERR_LIMIT` or `ERR_DURATION` naming the field. */
-export function buildLimit(algorithm: Algorithm, settings: Settings, id?: string): Limit {
+function buildLimit(algorithm: Algorithm, settings: Settings, id?: string): Limit {
   if (typeof settings !== 'object' || settings === null) {
     throw new ComportaError('ERR_LIMIT', `${algorithm.name}: expected settings, got ${show(settings)}`, algorithm.name);
   }

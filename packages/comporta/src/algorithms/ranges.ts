@@ -6,3 +6,6 @@ export const UNITS_MAX = 1_000_000_000;
 
 /** The exact log keeps one entry per admitted request, so its limit is bounded harder. */
 export const LOG_ENTRIES_MAX = 1_000_000;
+
+/** Running totals of the exact log are counted anew beyond this, so that they stay 15 digits long. */
+export const TOTAL_MAX = 999_999_999_999_999;

@@ -1,5 +1,5 @@
 import { type Algorithm, type Param, TTL_MARGIN_MS } from './algorithm.js';
-import { DURATION_MAX_MS, LOG_ENTRIES_MAX } from './ranges.js';
+import { DURATION_MAX_MS, LOG_ENTRIES_MAX, TOTAL_MAX } from './ranges.js';
 import { shareWindow } from './share.js';
 
 /** One admitted request. `total` is the running total of costs, this one included. */
@@ -13,9 +13,6 @@ interface Entry {
 interface State {
   readonly entries: Entry[];
 }
-
-/** Beyond this, totals are counted anew, so that they stay 15 digits long. */
-const TOTAL_MAX = 999_999_999_999_999;
 
 const params: Readonly<Record<string, Param>> = {
   limit: {

@@ -8,7 +8,7 @@ import { Notices } from './notices.js';
 export type Refusal = 'breaker-open' | 'overloaded';
 
 /** Calls that a node may owe an answer to. More would only queue behind it. */
-export const IN_FLIGHT_MAX = 5000;
+const IN_FLIGHT_MAX = 5000;
 
 /** Breakers that one process keeps: more nodes than this belong to no cluster, but old addresses add up. */
 const NODES_MAX = 4096;
@@ -76,11 +76,6 @@ export class StoreHealth {
     const made = new NodeHealth(this.#settings, (state) => this.events.emit('breaker', { node: name, state }));
     this.#nodes.set(name, made);
     return made;
-  }
-
-  /** State of every node's breaker, by name. */
-  states(): ReadonlyMap<string, BreakerState['kind']> {
-    return new Map(Array.from(this.#nodes, ([name, node]) => [name, node.state]));
   }
 }
 

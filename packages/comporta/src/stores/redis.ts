@@ -1,6 +1,6 @@
 import type { Part } from '../algorithms/algorithm.js';
 import { ComportaError, show } from '../core/errors.js';
-import { type Clock, systemClock } from '../core/time.js';
+import { type Clock, systemClock, TIMER_MAX_MS } from '../core/time.js';
 import { StoreError } from '../core/waiting.js';
 import type { RedisClient, RedisNode } from '../redis/client.js';
 import { connectUrl } from '../redis/connect.js';
@@ -74,7 +74,7 @@ function ready(client: RedisClient, timeoutMs: number, clock: Clock): Promise<vo
   return new Promise((resolve, reject) => {
     let isOver = false;
     let reason: unknown = new StoreError('timeout', `no answer within ${timeoutMs} ms`);
-    const stopTimer = clock.startTimer(timeoutMs, () => {
+    const stopTimer = clock.startTimer(Math.min(timeoutMs, TIMER_MAX_MS), () => {
       isOver = true;
       reject(reason);
     });
