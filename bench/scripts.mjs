@@ -3,7 +3,13 @@
 import { readFileSync } from 'node:fs';
 import { Redis } from 'ioredis';
 import { compose } from '../packages/comporta/dist/algorithms/compose.js';
-import { fixedWindow, slidingWindow, slidingWindowCounter, tokenBucket } from '../packages/comporta/dist/index.js';
+import {
+  fixedWindow,
+  quota,
+  slidingWindow,
+  slidingWindowCounter,
+  tokenBucket,
+} from '../packages/comporta/dist/index.js';
 import { startRedis } from './lib/redis.mjs';
 import { formatRatios } from './lib/stats.mjs';
 
@@ -17,12 +23,13 @@ const cases = {
   'sliding-window': slidingWindow({ limit: 10_000, window: '1s' }),
   'sliding-window-counter': slidingWindowCounter({ limit: 100_000, window: '10s' }),
   'fixed-window': fixedWindow({ limit: 100_000, window: '10s' }),
+  quota: quota({ limit: 100_000_000, per: 'year' }),
 };
 
 /** Microseconds of server time per call over one batch. */
 async function usecPerCall(redis, text, limit, tag) {
   const sha = await redis.script('LOAD', text);
-  const args = limit.args.map(String);
+  const args = (limit.argsAt?.(Date.now()) ?? limit.args).map(String);
   await redis.config('RESETSTAT');
   for (let done = 0; done < CALLS; done += 500) {
     const pipeline = redis.pipeline();

@@ -7,6 +7,7 @@ const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const folder = join(root, 'packages/comporta/src/algorithms');
 const target = join(folder, 'registry.gen.ts');
 const REQUIRED = ['evaluate', 'commit', 'describe', 'refund'];
+const OPTIONAL = ['reward', 'renew'];
 /** Inlined into scripts, so their only `return` must be their last statement. */
 const INLINED = ['evaluate', 'commit', 'describe'];
 
@@ -45,8 +46,9 @@ function entry(file) {
   for (const required of REQUIRED) {
     if (!found.some((fn) => fn.name === required)) throw new Error(`${file}: no "local function ${required}(...)"`);
   }
-  const helpers = found.filter((fn) => !REQUIRED.includes(fn.name));
-  const own = found.filter((fn) => REQUIRED.includes(fn.name));
+  const isOwn = ({ name }) => REQUIRED.includes(name) || OPTIONAL.includes(name);
+  const helpers = found.filter((fn) => !isOwn(fn));
+  const own = found.filter(isOwn);
   // Two algorithms in one script may each have a helper of the same name.
   const rename = (text) =>
     helpers.reduce(
@@ -61,6 +63,8 @@ function entry(file) {
   );
   return { name, file: file.slice(0, -4), helpers: helpers.map(({ text }) => `${rename(text)}\n`).join(''), functions };
 }
+
+const union = (names) => names.map((name) => `'${name}'`).join(' | ');
 
 function render(entries) {
   const imports = entries.map(({ name, file }) => `import { ${name} } from './${file}.js';`);
@@ -81,7 +85,7 @@ function render(entries) {
     "/** An algorithm's Lua twin. */",
     'export interface LuaTwin {',
     '  readonly helpers: string;',
-    `  readonly functions: Readonly<Record<${REQUIRED.map((name) => `'${name}'`).join(' | ')}, LuaFunction>>;`,
+    `  readonly functions: Readonly<Record<${union(REQUIRED)}, LuaFunction> & Partial<Record<${union(OPTIONAL)}, LuaFunction>>>;`,
     '}',
     '',
     '// biome-ignore lint/suspicious/noExplicitAny: each algorithm has a state type of its own.',

@@ -3,6 +3,7 @@ import { monotonicUs } from '../cluster/monotonic.js';
 import { sleep } from '../support/wait.js';
 import { type Channel, runChild } from './child-body.js';
 import { type ClientName, openStore } from './clients.js';
+import { leftOver } from './left-over.js';
 
 export interface LifeArgs {
   readonly client: ClientName;
@@ -44,16 +45,3 @@ await runChild(async (args: LifeArgs, channel: Channel): Promise<Life> => {
   await Promise.all(open);
   return { degraded, decidedAtUs, resources: await leftOver() };
 });
-
-/**
- * Handles that are still there a moment after everything was closed: a socket takes a few turns to go,
- * and a pause before the next attempt to connect is at most half a second.
- */
-async function leftOver(): Promise<string[]> {
-  const endUs = monotonicUs() + 700_000;
-  for (;;) {
-    await new Promise((resolve) => setImmediate(resolve));
-    const resources = process.getActiveResourcesInfo().filter((name) => name !== 'PipeWrap' && name !== 'Immediate');
-    if (resources.length === 0 || monotonicUs() > endUs) return resources;
-  }
-}

@@ -1,11 +1,10 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket, type Server as TcpServer } from 'node:net';
-import { createLimiter, type Store, slidingWindow } from 'comporta';
-import { ioredisPreset, redisStore } from 'comporta/redis';
-import { Redis } from 'ioredis';
+import { createLimiter, slidingWindow } from 'comporta';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Server, startServer } from '../support/servers.js';
 import { until } from '../support/wait.js';
+import { clientNames, open } from './matrix/clients.js';
 
 /** Swallows what goes over the connections it has, which stay open, while new ones work. */
 class Box {
@@ -50,27 +49,9 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-const clients: readonly (readonly [string, (port: number) => { store: Store; end: () => unknown }])[] = [
-  [
-    'a store URL',
-    (port) => {
-      const store = redisStore(`redis://127.0.0.1:${port}`);
-      return { store, end: () => store.close() };
-    },
-  ],
-  [
-    'an ioredis client',
-    (port) => {
-      const client = new Redis({ host: '127.0.0.1', port, ...ioredisPreset });
-      client.on('error', () => undefined);
-      return { store: redisStore(client), end: () => client.disconnect() };
-    },
-  ],
-];
-
-test.each(clients)('%s: a connection that swallows everything is replaced within seconds', async (_, make) => {
+test.each(clientNames)('%s: a connection that swallows everything is replaced within seconds', async (client) => {
   const box = new Box(server.port);
-  const { store, end } = make(await box.listen());
+  const { store, end } = await open(client, { topology: 'single', ports: [await box.listen()], natMap: {} });
   const limiter = createLimiter({ policy: 'p', limits: slidingWindow({ limit: 1000, window: '1m' }), store });
   try {
     await store.ready();
@@ -82,6 +63,7 @@ test.each(clients)('%s: a connection that swallows everything is replaced within
     expect(box.connections).toBeGreaterThan(before);
   } finally {
     await limiter.close();
+    await store.close();
     await end();
     box.close();
   }

@@ -15,10 +15,13 @@ const STALLED_MS = 15;
 export class LoopWatch {
   readonly stalls: Stall[] = [];
   readonly #timer: NodeJS.Timeout;
+  readonly #stalledUs: number;
   #atUs: number = monotonicUs();
 
-  constructor() {
-    this.#timer = setInterval(() => this.note(), EVERY_MS);
+  /** A turn of the event loop that comes later than `stalledMs` after the last counts as a standstill. */
+  constructor(everyMs: number = EVERY_MS, stalledMs: number = STALLED_MS) {
+    this.#stalledUs = stalledMs * 1000;
+    this.#timer = setInterval(() => this.note(), everyMs);
     this.#timer.unref();
   }
 
@@ -31,7 +34,7 @@ export class LoopWatch {
   /** Brings the notes up to this moment. */
   note(): void {
     const nowUs = monotonicUs();
-    if (nowUs - this.#atUs > STALLED_MS * 1000) this.stalls.push({ fromUs: this.#atUs, toUs: nowUs });
+    if (nowUs - this.#atUs > this.#stalledUs) this.stalls.push({ fromUs: this.#atUs, toUs: nowUs });
     this.#atUs = nowUs;
   }
 }

@@ -1,11 +1,13 @@
 import { createLimiter, slidingWindow } from 'comporta';
 import { redisStore } from 'comporta/redis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { compose } from '../../packages/comporta/src/algorithms/compose.js';
-import { luaTwins } from '../../packages/comporta/src/algorithms/registry.gen.js';
+import { scriptCommands } from '../../packages/comporta/src/redis/check-rights.js';
+import { PRESENCE_SCRIPT, PRESENCE_TAG } from '../../packages/comporta/src/stores/presence.js';
+import { PROBE_LIMITS } from '../../packages/comporta/src/stores/probe.js';
 import { type Cluster, slotOf, startCluster } from '../support/cluster.js';
 import { installedKinds, type Server, startServer } from '../support/servers.js';
-import { type ClientKind, clients, type Opened } from './clients.js';
+import { until } from '../support/wait.js';
+import { type ClientKind, clients, isOfIoredis, type Opened } from './clients.js';
 import { connected, exercise } from './exercise.js';
 
 /** Commands that the scripts give, beside those that run them: each is checked inside a script as outside. */
@@ -25,24 +27,22 @@ const CLUSTER_RULES = [...RULES, '+cluster|slots', '+asking'];
 const IOREDIS_RULES = ['+info', '+cluster|info'];
 
 const rulesFor = (client: ClientKind, rules: readonly string[]): string[] =>
-  client.name.startsWith('ioredis') ? [...rules, ...IOREDIS_RULES] : [...rules];
+  isOfIoredis(client) ? [...rules, ...IOREDIS_RULES] : [...rules];
 
 const login = { username: 'comporta', password: 'a-secret' };
 const allow = (server: Server, rules: readonly string[]) =>
   server.command('ACL', 'SETUSER', login.username, 'reset', 'on', `>${login.password}`, ...rules);
 
-const frameLimits = [slidingWindow({ limit: 1, window: '1s' })];
-
 test('the list names every command of the scripts and no other', () => {
-  const texts = Object.values(luaTwins).flatMap(({ helpers, functions }) => [
-    helpers,
-    ...Object.values(functions).map(({ body, result }) => `${body} ${result}`),
-  ]);
-  const frames = (['consume', 'refund', 'reset'] as const).map((operation) => compose(operation, frameLimits).text);
-  const found = [...[...texts, ...frames].join('\n').matchAll(/redis\.call\('([A-Z]+)'/g)];
-  const names = new Set(found.map(([, name]) => `+${name?.toLowerCase()}`));
+  const inPresence = [...PRESENCE_SCRIPT.text.matchAll(/redis\.call\('([A-Z]+)'/g)].map(([, name]) =>
+    name?.toLowerCase(),
+  );
+  expect(inPresence.length).toBeGreaterThan(0);
+  const names = new Set([...scriptCommands(PROBE_LIMITS), ...inPresence].map((name) => `+${name}`));
   expect([...names].sort()).toEqual([...IN_SCRIPTS].sort());
 });
+
+const presence = async (server: Server) => (await server.command('KEYS', `*{${PRESENCE_TAG}}*`)) as string[];
 
 describe.each(installedKinds())('%s', (kind) => {
   let server: Server;
@@ -62,9 +62,11 @@ describe.each(installedKinds())('%s', (kind) => {
     '%s needs no more than the list, after SCRIPT FLUSH too',
     async (_, client) => {
       await allow(server, rulesFor(client, RULES));
+      await server.command('FLUSHALL');
       const opened = await open(client);
       for (const subject of ['before', 'after']) {
         expect(await exercise(opened.store, subject)).toEqual([]);
+        await until(async () => (await presence(server)).length > 0, { what: 'word that this process is alive' });
         await server.command('SCRIPT', 'FLUSH');
       }
       await opened.close();

@@ -1,13 +1,20 @@
 import type { Store } from 'comporta';
 import {
+  type IoredisClusterLike,
+  type IoredisLike,
   ioredisClusterPreset,
   ioredisPreset,
+  type NodeRedisClusterLike,
+  type NodeRedisLike,
   nodeRedisClusterPreset,
   nodeRedisPreset,
   redisStore,
 } from 'comporta/redis';
-import { Cluster, Redis } from 'ioredis';
-import { createClient, createCluster } from 'redis';
+import * as ioredis6 from 'ioredis';
+import * as ioredis5 from 'ioredis5';
+import * as iovalkey from 'iovalkey';
+import * as redis6 from 'redis';
+import * as redis5 from 'redis5';
 
 /** A store on a client that is connecting, and how to end both. */
 export interface Opened {
@@ -34,15 +41,23 @@ export const clients: readonly ClientKind[] = [
     single: (port, login) => byUrl('redis', [port], login),
     cluster: (ports, login) => byUrl('redis-cluster', ports, login),
   },
-  { name: 'ioredis 6', single: (port, login) => byIoredis(port, login), cluster: byIoredisCluster },
-  { name: 'ioredis 6 with RESP2', single: (port, login) => byIoredis(port, login, 2), cluster: byIoredisCluster },
-  { name: 'node-redis 6', single: (port, login) => byNodeRedis(port, login), cluster: byNodeRedisCluster },
+  { name: 'ioredis 6', ...byIoredis(ioredis6.Redis, ioredis6.Cluster) },
+  {
+    name: 'ioredis 6 with RESP2',
+    ...byIoredis(ioredis6.Redis, ioredis6.Cluster, { protocol: 2 }),
+  },
+  { name: 'ioredis 5', ...byIoredis(ioredis5.Redis, ioredis5.Cluster) },
+  { name: 'iovalkey', ...byIoredis(iovalkey.Redis, iovalkey.Cluster) },
+  { name: 'node-redis 6', ...byNodeRedis(redis6.createClient, redis6.createCluster) },
   {
     name: 'node-redis 6 with RESP2',
-    single: (port, login) => byNodeRedis(port, login, 2),
-    cluster: byNodeRedisCluster,
+    ...byNodeRedis(redis6.createClient, redis6.createCluster, { RESP: 2 }),
   },
+  { name: 'node-redis 5', ...byNodeRedis(redis5.createClient, redis5.createCluster) },
 ];
+
+/** True when a client asks INFO, and of a cluster CLUSTER INFO, before it uses a connection. */
+export const isOfIoredis = ({ name }: ClientKind): boolean => /^io(redis|valkey)/.test(name);
 
 const host = '127.0.0.1';
 
@@ -52,34 +67,53 @@ function byUrl(scheme: string, ports: readonly number[], login?: Login): Opened 
   return { store, close: () => store.close() };
 }
 
-function byIoredis(port: number, login?: Login, protocol: 2 | 3 = 3): Opened {
-  const client = new Redis({ host, port, protocol, ...login, ...ioredisPreset });
-  client.on('error', () => undefined);
-  return { store: redisStore(client), close: async () => client.disconnect() };
+type Ways = Pick<ClientKind, 'single' | 'cluster'>;
+
+/** What the presets and a place make up: every package must take that as it is. */
+type IoredisOptions = typeof ioredisPreset & { host: string; port: number };
+type NodeRedisOptions = Omit<typeof nodeRedisPreset, 'socket'> & { url: string };
+type NodeRedisClusterOptions = typeof nodeRedisClusterPreset & { rootNodes: { url: string }[] };
+
+function byIoredis<Single extends IoredisLike, Many extends IoredisClusterLike>(
+  Redis: new (options: IoredisOptions) => Single,
+  Cluster: new (nodes: { host: string; port: number }[], options: typeof ioredisClusterPreset) => Many,
+  options: { readonly protocol?: 2 } = {},
+): Ways {
+  return {
+    single: (port, login) => {
+      const client = new Redis({ host, port, ...options, ...login, ...ioredisPreset });
+      client.on('error', () => undefined);
+      return { store: redisStore(client), close: async () => client.disconnect() };
+    },
+    cluster: (ports, login) => {
+      const redisOptions = { ...ioredisClusterPreset.redisOptions, ...options, ...login };
+      const nodes = ports.map((port) => ({ host, port }));
+      const client = new Cluster(nodes, { ...ioredisClusterPreset, redisOptions });
+      client.on('error', () => undefined);
+      return { store: redisStore(client), close: async () => client.disconnect() };
+    },
+  };
 }
 
-function byIoredisCluster(ports: readonly number[], login?: Login): Opened {
-  const redisOptions = { ...ioredisClusterPreset.redisOptions, ...login };
-  const client = new Cluster(
-    ports.map((port) => ({ host, port })),
-    { ...ioredisClusterPreset, redisOptions },
-  );
-  client.on('error', () => undefined);
-  return { store: redisStore(client), close: async () => client.disconnect() };
-}
-
-function byNodeRedis(port: number, login?: Login, RESP: 2 | 3 = 3): Opened {
-  const client = createClient({ url: `redis://${host}:${port}`, RESP, ...login, ...nodeRedisPreset });
-  client.on('error', () => undefined);
-  client.connect().catch(() => undefined);
-  return { store: redisStore(client), close: async () => client.destroy() };
-}
-
-function byNodeRedisCluster(ports: readonly number[], login?: Login): Opened {
-  const rootNodes = ports.map((port) => ({ url: `redis://${host}:${port}` }));
-  const defaults = { ...nodeRedisClusterPreset.defaults, ...login };
-  const client = createCluster({ rootNodes, ...nodeRedisClusterPreset, defaults });
-  client.on('error', () => undefined);
-  client.connect().catch(() => undefined);
-  return { store: redisStore(client), close: async () => client.destroy() };
+function byNodeRedis<Single extends NodeRedisLike, Many extends NodeRedisClusterLike & Pick<NodeRedisLike, 'connect'>>(
+  createClient: (options: NodeRedisOptions) => Single,
+  createCluster: (options: NodeRedisClusterOptions) => Many,
+  options: { readonly RESP?: 2 } = {},
+): Ways {
+  return {
+    single: (port, login) => {
+      const client = createClient({ url: `redis://${host}:${port}`, ...options, ...login, ...nodeRedisPreset });
+      client.on('error', () => undefined);
+      client.connect().catch(() => undefined);
+      return { store: redisStore(client), close: async () => client.destroy() };
+    },
+    cluster: (ports, login) => {
+      const rootNodes = ports.map((port) => ({ url: `redis://${host}:${port}` }));
+      const defaults = { ...nodeRedisClusterPreset.defaults, ...login };
+      const client = createCluster({ rootNodes, ...options, ...nodeRedisClusterPreset, defaults });
+      client.on('error', () => undefined);
+      client.connect().catch(() => undefined);
+      return { store: redisStore(client), close: async () => client.destroy() };
+    },
+  };
 }

@@ -1,4 +1,5 @@
-import { fixedWindow, type Store, slidingWindow, slidingWindowCounter, tokenBucket } from 'comporta';
+import { fixedWindow, quota, type Store, slidingWindow, slidingWindowCounter, tokenBucket } from 'comporta';
+import { withIds } from '../../packages/comporta/src/algorithms/limits.js';
 import { until } from '../support/wait.js';
 import { limiterOn } from './store-suite.js';
 
@@ -7,6 +8,7 @@ const limits = [
   slidingWindow({ limit: 9, window: '1m' }),
   slidingWindowCounter({ limit: 9, window: '1d' }),
   fixedWindow({ limit: 9, window: '1d' }),
+  quota({ limit: 9, per: 'month' }),
 ];
 
 /** Uses every operation and every algorithm; gives what failed, in the server's words. Nothing means all worked. */
@@ -22,6 +24,9 @@ export async function exercise(store: Store, subject: string): Promise<string[]>
     const isBack = [await limiter.refund(first, 1), await limiter.refund(second)];
     if (isBack.includes(false)) failures.push('a refund gave nothing back');
   }
+  const bound = store.bind({ policy: 'exercise', limits: withIds(limits) });
+  const forced = limits.map(() => 1);
+  await Promise.resolve(bound.force?.(subject, forced)).catch((error: Error) => failures.push(error.message));
   await limiter.reset(subject).catch((error: Error) => failures.push(error.message));
   // The node that is asked here may be the one that no call has connected to yet.
   await until(() => store.ping().then(() => true), { timeoutMs: 300 }).catch(({ cause }: Error) =>

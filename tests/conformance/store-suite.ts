@@ -6,6 +6,7 @@ import {
   isComportaError,
   type Limit,
   type Limiter,
+  quota,
   type Store,
   slidingWindow,
   slidingWindowCounter,
@@ -24,6 +25,7 @@ export const kinds: Readonly<Record<string, (limit: number) => Limit>> = {
   slidingWindow: (limit) => slidingWindow({ limit, window: '1h' }),
   slidingWindowCounter: (limit) => slidingWindowCounter({ limit, window: '365d' }),
   fixedWindow: (limit) => fixedWindow({ limit, window: '1h', align: 'first-hit' }),
+  quota: (limit) => quota({ limit, per: 'year', timeZone: 'Asia/Kathmandu' }),
 };
 
 export function limiterOn(store: Store, policy: string, limits: Limit | readonly Limit[]): Limiter {

@@ -80,7 +80,7 @@ describe.each(installedKinds())('comporta doctor on %s', (kind) => {
     const { code, output } = await doctor(replica.url);
     expect(code).toBe(1);
     expect(output).toMatch(/^ERROR {4}mode .*replica/m);
-    expect(output).toMatch(/^ERROR {4}scripts .*(READONLY|MASTERDOWN)/m);
+    expect(output).toContain('1 error, 0 warnings');
   });
 
   test('a slow way to the server is judged by the time limit', async () => {

@@ -38,7 +38,7 @@ test('whatever the network does, decisions come in time, say who made them, and 
   );
   // Every sort of end took place, or the scenarios would prove little.
   for (const [sort, count] of Object.entries(seen)) expect(count, sort).toBeGreaterThan(100);
-});
+}, 90_000);
 
 const step = (more: Partial<Step>): Step => ({
   action: 'consume',

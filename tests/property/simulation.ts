@@ -1,4 +1,4 @@
-import { type Decision, type FailureMode, type Limiter, memoryStore, type PolicyStore, slidingWindow } from 'comporta';
+import { type Decision, type FailureMode, type Limiter, slidingWindow } from 'comporta';
 import fc from 'fast-check';
 import { expect } from 'vitest';
 import { wire } from '../../packages/comporta/src/limiter/create.js';
@@ -6,6 +6,7 @@ import type { StoreReply } from '../../packages/comporta/src/stores/store.js';
 import { FakeClock } from '../support/fake-clock.js';
 import { isAllowed, numbersOf } from '../support/memory-bench.js';
 import { type Asked, type Fate, FaultyStore } from './faulty-store.js';
+import { LocalModel } from './local-model.js';
 
 export const LIMIT = 3;
 export const WINDOW_MS = 200;
@@ -81,7 +82,7 @@ export class Simulation {
   readonly #limiter: Limiter;
   readonly #mode: FailureMode;
   /** Played with what the limiter decides locally, to tell what that must be. */
-  readonly #local: PolicyStore;
+  readonly #local: LocalModel = new LocalModel(LIMIT, WINDOW_MS);
 
   constructor({ mode, fates }: Pick<Scenario, 'mode' | 'fates'>) {
     this.#mode = mode;
@@ -89,7 +90,6 @@ export class Simulation {
     const limits = slidingWindow({ limit: LIMIT, window: WINDOW_MS });
     const options = { policy: 'p', limits, store: this.store, timeoutMs: TIMEOUT_MS, onStoreFailure: mode };
     this.#limiter = wire(options, this.clock);
-    this.#local = memoryStore({ clock: this.clock }).bind({ policy: 'p', limits: this.#limiter.limits });
     this.#limiter.on('storeError', () => this.failures.told++);
     this.#limiter.on('degraded', () => this.changes.push('degraded'));
     this.#limiter.on('recovered', () => this.changes.push('recovered'));
@@ -126,6 +126,9 @@ export class Simulation {
       entry.decision = decision;
       expect(this.clock.nowUs()).toBeLessThanOrEqual(entry.dueUs);
       if (decision.degraded?.mode === 'local') this.#compareLocal(operation, decision);
+      if (decision.degraded === undefined && decision.binding !== undefined) {
+        this.#local.said(subject, this.clock.nowUs(), decision.binding.remaining, decision.binding.resetAfterMs);
+      }
       if (decision.degraded !== undefined && decision.degraded.cause !== 'aborted') this.failures.real++;
     });
   }
@@ -138,7 +141,7 @@ export class Simulation {
     if (entry?.decision === undefined) return;
     const { subject, id: decisionId, atUs, cost: amount, degraded } = entry.decision;
     const [dueUs, before] = [this.clock.nowUs() + TIMEOUT_MS * 1000, this.store.asked.length];
-    if (degraded?.mode === 'local') this.#local.refund({ subject, decisionId, atUs, amount });
+    if (degraded?.mode === 'local') this.#local.refund(subject, decisionId, this.clock.nowUs(), atUs, amount);
     const refunded = this.#limiter.refund(entry.decision);
     const asked = this.store.asked[before];
     expect(asked !== undefined).toBe(degraded === undefined && amount > 0);
@@ -152,9 +155,9 @@ export class Simulation {
   }
 
   #compareLocal(operation: 'consume' | 'peek', { subject, cost, allowed, binding }: Decision): void {
-    const reply = this.#local[operation](subject, cost) as StoreReply;
-    expect(allowed).toBe(isAllowed(reply));
-    expect(binding?.remaining).toBe(numbersOf(reply).remaining);
+    const charge = operation === 'consume' ? cost : 0;
+    const expected = this.#local.decide(subject, this.clock.nowUs(), cost, charge);
+    expect({ allowed, remaining: binding?.remaining }).toEqual(expected);
   }
 
   #check(): void {

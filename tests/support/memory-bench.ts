@@ -1,6 +1,6 @@
 import type { Limit } from 'comporta';
 import { withIds } from '../../packages/comporta/src/algorithms/limits.js';
-import { MemoryPolicy } from '../../packages/comporta/src/stores/memory.js';
+import { MemoryPolicy } from '../../packages/comporta/src/stores/memory-policy.js';
 import { MemoryTable } from '../../packages/comporta/src/stores/memory-table.js';
 import type { Plan, StoreReply } from '../../packages/comporta/src/stores/store.js';
 import { START_US } from './arbitraries.js';
@@ -32,6 +32,7 @@ export class MemoryBench {
   readonly plan: Plan;
   readonly policy: MemoryPolicy;
   readonly #tables: Map<string, MemoryTable> = new Map();
+  #decided = 0;
 
   constructor(limits: readonly Limit[], maxSubjects = 1000) {
     this.plan = { policy: 'p', limits: withIds(limits) };
@@ -44,8 +45,9 @@ export class MemoryBench {
   }
 
   /** As the limiter asks a store: a cost of 0 is a look. */
-  decide(subject: string, cost: number): StoreReply {
-    return cost === 0 ? this.policy.peek(subject, 0) : this.policy.consume(subject, cost);
+  decide(subject: string, cost: number, id = `id${this.#decided++}`): StoreReply {
+    if (cost === 0) return this.policy.peek(subject, 0);
+    return this.policy.consume(subject, cost, undefined, undefined, id);
   }
 
   /** Stored state of one limit; `undefined` when there is none. */
@@ -64,6 +66,12 @@ export class MemoryBench {
 
   wasRefunded(decisionId: string): boolean {
     return this.#tables.get('p:refund')?.get(`s:${decisionId}`, Math.floor(this.nowUs / 1000)) !== undefined;
+  }
+
+  /** What is reserved of a subject, as stored. */
+  reserved(subject: string): readonly { id: string; cost: number; atUs: number }[] | undefined {
+    const stored = this.#tables.get('p:reserved')?.get(subject, Math.floor(this.nowUs / 1000));
+    return stored as readonly { id: string; cost: number; atUs: number }[] | undefined;
   }
 
   /** A copy that can be tried out without touching this one. */

@@ -41,6 +41,8 @@ export class FaultProxy {
   /** Everything that clients sent since the start or the last `forget`. */
   readonly seen: SeenCommand[] = [];
   readonly faults: Faults = { ...SOUND };
+  /** Takes new connections in place of the server, while it is set. */
+  onConnection: ((client: Socket) => void) | undefined;
   readonly #target: number;
   readonly #links: Set<Link> = new Set();
   #listener: Listener | undefined;
@@ -159,6 +161,10 @@ export class FaultProxy {
   }
 
   #accept(client: Socket): void {
+    if (this.onConnection !== undefined) {
+      this.onConnection(client);
+      return;
+    }
     const connection = ++this.#connections;
     const link = new Link(client, this.#target, this.faults, (name, args) => {
       this.seen.push({ name, args, atNs: process.hrtime.bigint(), connection });

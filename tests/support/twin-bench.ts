@@ -1,7 +1,9 @@
 import type { Limit } from 'comporta';
 import type { Redis } from 'ioredis';
+import { argumentsAt } from '../../packages/comporta/src/algorithms/algorithm.js';
 import { compose, type Operation, type Script } from '../../packages/comporta/src/algorithms/compose.js';
-import type { StoreReply } from '../../packages/comporta/src/stores/store.js';
+import { UNITS_MAX } from '../../packages/comporta/src/algorithms/ranges.js';
+import { type Action, refundTtlMs, type StoreReply } from '../../packages/comporta/src/stores/store.js';
 import { type Step, stepClock } from './arbitraries.js';
 import { isAllowed, MemoryBench } from './memory-bench.js';
 
@@ -9,6 +11,16 @@ import { isAllowed, MemoryBench } from './memory-bench.js';
 interface Expected {
   readonly what: string;
   readonly reply: readonly number[] | number;
+}
+
+/** What was admitted and can be given back or settled. */
+interface Charged {
+  readonly id: string;
+  readonly atUs: number;
+  readonly cost: number;
+  /** Made by `reserve`. */
+  readonly isNoted: boolean;
+  readonly holdMs: number;
 }
 
 /** Names a step that compares times to live. */
@@ -55,11 +67,12 @@ class Run {
   readonly #mutate: Mutate;
   readonly #bench: MemoryBench;
   readonly #keys: readonly string[];
-  readonly #charges: { readonly id: string; readonly atUs: number; readonly cost: number }[] = [];
+  readonly #charges: Charged[] = [];
   readonly #pipeline: ReturnType<Redis['pipeline']>;
   /** Which of the pipeline's replies take part in the comparison. */
   readonly #compared: boolean[] = [];
   readonly #scripts: Map<string, string> = new Map();
+  #taken = 0;
 
   constructor(redis: Redis, limits: readonly Limit[], mutate: Mutate) {
     this.#redis = redis;
@@ -78,6 +91,8 @@ class Run {
     const charge = step.operation === 'refund' ? this.#charges.at(-1 - step.back) : undefined;
     if (charge !== undefined) return [{ what, reply: this.#refund(charge, step.back) }];
     if (step.operation === 'force') return [{ what, reply: this.#force(step) }];
+    const action = this.#actionOf(step);
+    if (action !== undefined) return [{ what, reply: this.#act(action) }];
     if (step.operation === 'peek' || step.cost === 0) return [{ what, reply: this.#decide('peek', step.cost) }];
     const reply = this.#decide('consume', step.cost);
     return [{ what, reply }, ...(reply.every((number, j) => j % 4 !== 2 || number === 0) ? this.#timesToLive() : [])];
@@ -98,6 +113,7 @@ class Run {
       if (this.#bench.state('s', i) === undefined) this.#delete(this.#keys[i] as string);
     });
     for (const { id } of this.#charges) if (!this.#bench.wasRefunded(id)) this.#delete(this.#marker(id));
+    if (this.#bench.reserved('s') === undefined) this.#delete(this.#pending);
   }
 
   #delete(key: string): void {
@@ -109,11 +125,63 @@ class Run {
     return `${this.#keys[0]}:refund:${id}`;
   }
 
+  get #pending(): string {
+    return `${this.#keys[0]}:reserved`;
+  }
+
+  /** `undefined` for plain decisions, and where there is nothing to settle. */
+  #actionOf({ operation, cost, back }: Step): Action | undefined {
+    const subject = 's';
+    // Times that histories meet: they move by whole windows and a little.
+    const holdMs = [1, 20, this.#limits[0]?.windowMs ?? 1, 60_000][back] as number;
+    if (operation === 'settle') {
+      const charged = this.#charges.at(-1 - back);
+      if (charged === undefined) return undefined;
+      return { ...charged, kind: 'settle', subject, cost, reserved: charged.cost };
+    }
+    if (operation === 'release' || operation === 'renew') {
+      const charged = this.#charges.at(-1 - back);
+      return charged && { kind: operation, subject, cost: 0, id: charged.id };
+    }
+    if (cost === 0) return undefined;
+    if (operation === 'take')
+      return { kind: 'take', subject, cost: Math.min(cost, UNITS_MAX), id: `t${this.#taken++}` };
+    if (operation === 'reserve') return { kind: 'reserve', subject, cost, id: String(this.#charges.length), holdMs };
+    if (operation === 'charge' || operation === 'reward') return { kind: operation, subject, cost };
+    return undefined;
+  }
+
+  #act(action: Action): number[] {
+    const head = [String(this.#bench.nowUs), String(action.cost)];
+    if (action.kind === 'reserve') {
+      const more = [action.id, String(action.holdMs), this.#keptMs];
+      this.#send('reserve', [...this.#keys, this.#pending], [...head, ...more], [action.id]);
+    } else if (action.kind === 'settle') {
+      const { id, reserved, atUs, holdMs, isNoted } = action;
+      const note = isNoted ? `${id}:${reserved}:${atUs}` : '';
+      const more = [reserved, atUs, atUs + holdMs * 1000, Math.max(Number(this.#keptMs), holdMs), note].map(String);
+      this.#send('settle', [...this.#keys, this.#marker(id), this.#pending], [...head, ...more], [id]);
+    } else {
+      this.#send(action.kind, this.#keys, head, 'id' in action ? [action.id] : []);
+    }
+    const { atUs, word, numbers } = this.#bench.policy.act(action);
+    if (action.kind === 'reserve' && word === 1) this.#charges.push({ ...action, atUs, isNoted: true });
+    return [atUs, word, ...numbers];
+  }
+
+  get #keptMs(): string {
+    return String(refundTtlMs(this.#bench.plan));
+  }
+
   #decide(operation: 'consume' | 'peek', cost: number): number[] {
-    this.#send(operation, this.#keys, [String(this.#bench.nowUs), String(cost)]);
-    const reply: StoreReply = this.#bench.policy[operation]('s', cost);
+    const id = String(this.#charges.length);
+    this.#send(operation, this.#keys, [String(this.#bench.nowUs), String(cost)], [id]);
+    const reply: StoreReply =
+      operation === 'peek'
+        ? this.#bench.policy.peek('s', cost)
+        : this.#bench.policy.consume('s', cost, undefined, undefined, id);
     if (operation === 'consume' && isAllowed(reply))
-      this.#charges.push({ id: String(this.#charges.length), atUs: reply.atUs, cost });
+      this.#charges.push({ id, atUs: reply.atUs, cost, isNoted: false, holdMs: 60_000 });
     return [reply.atUs, ...reply.numbers];
   }
 
@@ -129,8 +197,9 @@ class Run {
       'refund',
       [...this.#keys, this.#marker(id)],
       [String(this.#bench.nowUs), String(amount), String(atUs), '60000'],
+      [amount < cost ? '' : id],
     );
-    return this.#bench.policy.refund({ subject: 's', decisionId: id, atUs, amount });
+    return this.#bench.policy.refund({ subject: 's', decisionId: id, atUs, amount, isPart: amount < cost });
   }
 
   #send(operation: Operation, keys: readonly string[], head: readonly string[], tail: readonly string[] = []): void {
@@ -142,7 +211,7 @@ class Run {
       keys.length,
       ...keys,
       ...head,
-      ...this.#limits.flatMap((limit) => limit.args.map(String)),
+      ...this.#limits.flatMap((limit) => argumentsAt(limit, Math.floor(this.#bench.nowUs / 1000)).map(String)),
       ...tail,
     );
   }
@@ -173,7 +242,9 @@ class Run {
       }
       if (memory.join() !== stored.join()) return `limit ${i}: memory stores ${memory}, Redis ${stored}`;
     }
-    return undefined;
+    const notes = (await this.#redis.zrange(this.#pending, '0', '-1')).join();
+    const expected = (this.#bench.reserved('s') ?? []).map(({ id, cost, atUs }) => `${id}:${cost}:${atUs}`).join();
+    return notes === expected ? undefined : `reserved: memory notes ${expected}, Redis ${notes}`;
   }
 
   #isFresh(i: number): boolean {
@@ -182,15 +253,24 @@ class Run {
 }
 
 /** Numbers of a memory state in the order in which Lua packs them. */
-function flatten(state: unknown): number[] | undefined {
+function flatten(state: unknown): (number | string)[] | undefined {
   if (state === undefined) return undefined;
-  const { entries } = state as { entries?: { atUs: number; total: number; cost: number }[] };
+  const { entries, held } = state as {
+    entries?: { atUs: number; total: number; cost: number }[];
+    held?: { holder: string; untilMs: number }[];
+  };
+  if (held !== undefined)
+    return held.length === 0 ? undefined : held.flatMap(({ holder, untilMs }) => [holder, untilMs]);
   if (entries !== undefined)
     return entries.length === 0 ? undefined : entries.flatMap(({ atUs, total, cost }) => [atUs, total, cost]);
   return Object.values(state as Record<string, number>);
 }
 
-async function readState(redis: Redis, key: string, tag: string): Promise<number[] | undefined> {
+async function readState(redis: Redis, key: string, tag: string): Promise<(number | string)[] | undefined> {
+  if (tag === 'cc') {
+    const flat = await redis.zrange(key, '0', '-1', 'WITHSCORES');
+    return flat.length === 0 ? undefined : flat.map((text, i) => (i % 2 === 1 ? Number(text) : text));
+  }
   if (tag === 'sw') {
     const flat = await redis.zrange(key, '0', '-1', 'WITHSCORES');
     const numbers: number[] = [];

@@ -21,7 +21,7 @@ const FAULTS: readonly (readonly [kind: string, about: string, find: string, rep
   ['tokenBucket', 'waits rounded down', 'math.ceil(drops / rate)', 'math.floor(drops / rate)'],
   ['tokenBucket', 'a clock step back refills', 'if not stepped then', 'if true then'],
   ['tokenBucket', 'a refused call pays', 'if not admitted then cost = 0 end', ''],
-  ['tokenBucket', 'cost counted as one', 'used = used + cost * token', 'used = used + token'],
+  ['tokenBucket', 'cost counted as one', 'used + cost * token', 'used + token'],
   [
     'tokenBucket',
     'stored fields swapped',
@@ -49,6 +49,15 @@ const FAULTS: readonly (readonly [kind: string, about: string, find: string, rep
   ['slidingWindow', 'unequal widths lose the order', "'%015.0f'", "'%.0f'"],
   ['fixedWindow', 'window edge off by one', 'now - storedStart < window', 'now - storedStart <= window'],
   ['fixedWindow', 'cost compared with what was used', 'cost > math.max(0, limit - count)', 'cost > math.max(0, count)'],
+  ['quota', 'the first moment of a period left out', 'storedStart >= start', 'storedStart > start'],
+  [
+    'quota',
+    'use of the period before still counts',
+    'if storedStart >= start then count = storedCount end',
+    'count = storedCount',
+  ],
+  ['quota', 'a pro-rated period has all of the limit', 'if stop == partStop then room = part end', ''],
+  ['quota', 'lives for longer than its period', "'PX', stop - now +", "'PX', 2 * (stop - now) +"],
   ['slidingWindowCounter', 'older window not weighted', 'previous * (window - offset)', 'previous * window'],
   ['slidingWindowCounter', 'older window forgotten early', "'PX', start + 2 * window", "'PX', start + window"],
 ];

@@ -2,7 +2,7 @@ import type { Limit } from 'comporta';
 import fc from 'fast-check';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { anyLimit, history, kinds, limitOf, type Step } from '../support/arbitraries.js';
+import { ACTIONS, anyLimit, history, kinds, limitOf, type Step } from '../support/arbitraries.js';
 import { installedKinds, type Server, startServer } from '../support/servers.js';
 import { difference } from '../support/twin-bench.js';
 
@@ -34,10 +34,22 @@ describe.each(installedKinds())('%s', (server) => {
     );
   });
 
+  test.each(kinds)('%s charges, rewards, takes, reserves and settles alike in memory and in Lua', async (kind) => {
+    const scenario = limitOf(kind).chain((limit) =>
+      fc.tuple(fc.constant([limit]), history(limit.limit, true, 16, ACTIONS)),
+    );
+    await fc.assert(
+      fc.asyncProperty(scenario, ([limits, steps]) => agree(limits, steps)),
+      { numRuns: HISTORIES / 2 },
+    );
+  });
+
   test('several limits of one subject are decided alike, all or none', async () => {
-    const scenario = fc
-      .array(anyLimit, { minLength: 2, maxLength: 4 })
-      .chain((limits) => fc.tuple(fc.constant(limits), history(Math.min(...limits.map(({ limit }) => limit)), true)));
+    const scenario = fc.array(anyLimit, { minLength: 2, maxLength: 4 }).chain((limits) => {
+      const least = Math.min(...limits.map(({ limit }) => limit));
+      const steps = fc.oneof(history(least, true), history(least, true, 16, ACTIONS));
+      return fc.tuple(fc.constant(limits), steps);
+    });
     await fc.assert(
       fc.asyncProperty(scenario, ([limits, steps]) => agree(limits, steps)),
       { numRuns: HISTORIES / 4 },

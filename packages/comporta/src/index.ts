@@ -4,6 +4,8 @@ export {
   fixedWindow,
   type LimitKind,
   limitKinds,
+  type QuotaSettings,
+  quota,
   slidingWindow,
   slidingWindowCounter,
   type TokenBucketSettings,
@@ -13,11 +15,12 @@ export {
 export type { Decision, Degraded, DegradedCause, DenialReason, FailureMode, LimitState } from './core/decision.js';
 export { type Duration, durationMs, formatDuration } from './core/duration.js';
 export { ComportaError, type ErrorCode, isComportaError } from './core/errors.js';
-export type { BreakerEvent, LimiterEvents, Listener } from './core/events.js';
+export type { BreakerEvent, DeniedEvent, LimiterEvents, Listener, StoreFailure } from './core/events.js';
 export type { Clock } from './core/time.js';
 export { StoreError } from './core/waiting.js';
 export { type Check, type Combined, decideAll } from './limiter/combine.js';
 export { createLimiter } from './limiter/create.js';
 export type { CallOptions, Limiter, LimiterOptions } from './limiter/limiter.js';
+export type { WaitOptions } from './limiter/wait.js';
 export { type MemoryStoreOptions, memoryStore } from './stores/memory.js';
 export type { MaybePromise, Plan, PolicyStore, Store } from './stores/store.js';

@@ -78,8 +78,9 @@ export async function startApp(config: ServerConfig, log: Log): Promise<App> {
   }
 }
 
-function openStore(source: string, log: Log): Store {
-  return source === 'memory' ? memoryStore() : redisStore(source, { onWarning: (message) => log.warn(message) });
+function openStore({ url, options: settings }: ServerConfig['store'], log: Log): Store {
+  const options = { onWarning: (message: string) => log.warn(message) };
+  return url === 'memory' ? memoryStore(options) : redisStore(url, { ...settings, ...options });
 }
 
 /** Who is told what the limiters of each new gate say. */

@@ -1,7 +1,7 @@
 import { fixedWindow, type Limit, slidingWindow, slidingWindowCounter, tokenBucket } from 'comporta';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { withIds } from '../../../packages/comporta/src/algorithms/limits.js';
-import { MemoryPolicy } from '../../../packages/comporta/src/stores/memory.js';
+import { MemoryPolicy } from '../../../packages/comporta/src/stores/memory-policy.js';
 import { MemoryTable } from '../../../packages/comporta/src/stores/memory-table.js';
 import { FakeClock } from '../../support/fake-clock.js';
 import { isAllowed, numbersOf } from '../../support/memory-bench.js';

@@ -11,6 +11,8 @@ const GOOD: Readonly<Record<string, Settings>> = {
   slidingWindow: { limit: 10, window: '1s' },
   slidingWindowCounter: { limit: 10, window: '1s' },
   fixedWindow: { limit: 10, window: '1s', align: 'epoch' },
+  quota: { limit: 10, per: 'hour' },
+  concurrency: { limit: 10, lease: '1s' },
 };
 
 const paramsOf = (kind: string): Readonly<Record<string, Param>> => limitKinds[kind]?.params ?? {};
@@ -19,7 +21,7 @@ const build = (kind: string, settings: unknown): Limit =>
 const refusal = (kind: string, change: Settings) => refusalOf(() => build(kind, { ...GOOD[kind], ...change }));
 
 const params = kinds.flatMap((kind) => Object.entries(paramsOf(kind)).map(([name, param]) => ({ kind, name, param })));
-const numbers = params.filter(({ param }) => param.kind !== 'choice');
+const numbers = params.filter(({ param }) => param.kind === 'integer' || param.kind === 'duration');
 const integers = params.filter(({ param }) => param.kind === 'integer');
 const durations = params.filter(({ param }) => param.kind === 'duration');
 const choices = params.filter(({ param }) => param.kind === 'choice');
@@ -33,7 +35,8 @@ describe.each(numbers)('$kind.$name', ({ kind, name, param }) => {
   const { min = 0, max = Number.MAX_SAFE_INTEGER } = param;
   const range = `from ${min} to ${max}`;
 
-  test('is required, and the message says what it is', () => {
+  test('is required unless it has a default, and the message says what it is', () => {
+    if (param.default !== undefined) return void build(kind, { ...GOOD[kind], [name]: undefined });
     const { code, field, text } = refusal(kind, { [name]: undefined });
     expect({ code, field }).toEqual({ code: 'ERR_LIMIT', field: name });
     expect(text).toBe(`${kind}.${name}: missing (${param.doc})`);
@@ -97,9 +100,10 @@ describe.each(durations)('$kind.$name', ({ kind, name, param }) => {
 });
 
 describe.each(choices)('$kind.$name', ({ kind, name, param }) => {
-  test('takes each of its choices, and the first of them when left out', () => {
+  test('takes each of its choices, and the first of them when left out, unless it may be missing', () => {
     const compiled = (param.choices ?? []).map((choice) => build(kind, { ...GOOD[kind], [name]: choice }).args);
     expect(new Set(compiled.map(String)).size).toBe(param.choices?.length);
+    if (param.optional) return;
     expect(build(kind, { ...GOOD[kind], [name]: undefined }).args).toEqual(compiled[0]);
   });
 

@@ -2,7 +2,7 @@ import { createLimiter, type Decision, fixedWindow, type LimitState, slidingWind
 import fc from 'fast-check';
 import { parseDictionary, parseList } from 'structured-headers';
 import { expect, test } from 'vitest';
-import { describePolicy } from '../../../packages/comporta/src/http/fields.js';
+import { describeLimits } from '../../../packages/comporta/src/http/fields.js';
 import { type Answer, createHeaderWriter, type HeaderForm } from '../../../packages/comporta/src/http/headers.js';
 import { items } from './parse.js';
 
@@ -35,7 +35,7 @@ const short = slidingWindow({ limit: 10, window: '10s' });
 const daily = fixedWindow({ limit: 1000, window: '1d' });
 
 function answer(policy: string, states: readonly LimitState[], limits = [short]): Answer {
-  return { fields: describePolicy(createLimiter({ policy, limits })), decision: decisionOf(policy, states) };
+  return { fields: describeLimits(policy, createLimiter({ policy, limits }).limits), decision: decisionOf(policy, states) };
 }
 
 const write = (headers: HeaderForm | readonly HeaderForm[], answers: readonly Answer[]): Record<string, string> =>

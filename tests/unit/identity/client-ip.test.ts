@@ -1,7 +1,12 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { type ClientIpOptions, createClientName } from '../../../packages/comporta/src/identity/client-name.js';
+import { type ClientIpOptions, createClientOf } from '../../../packages/comporta/src/identity/client-name.js';
 import { view } from './view.js';
+
+const createClientName = (options: ClientIpOptions = {}) => {
+  const clientOf = createClientOf(options);
+  return (request: Parameters<typeof clientOf>[0]): string | undefined => clientOf(request)?.name;
+};
 
 const name = (
   options: ClientIpOptions,

@@ -2,14 +2,15 @@ import type { ComportaError } from 'comporta';
 import type { Key, RequestView } from 'comporta/http';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { createClientName } from '../../../packages/comporta/src/identity/client-name.js';
+import { createClientOf } from '../../../packages/comporta/src/identity/client-name.js';
 import { ANONYMOUS, compileKey } from '../../../packages/comporta/src/identity/subject.js';
 import { view } from './view.js';
 
 const reports: ComportaError[] = [];
+const clientOf = createClientOf();
 const context = {
   field: 'policies[0].key',
-  clientIp: createClientName(),
+  clientIp: (request: RequestView) => clientOf(request)?.name,
   report: (error: ComportaError) => reports.push(error),
 };
 const params = new Map([['id', 'b']]);

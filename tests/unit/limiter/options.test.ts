@@ -57,6 +57,16 @@ describe('a wrong option is refused with a stable code, naming it and what it go
     expect({ code, field }).toEqual({ code: 'ERR_LIMIT', field: 'limits[1].id' });
   });
 
+  test.each<[string, Partial<LimiterOptions>]>([
+    ['instances', { onStoreFailure: 'open', instances: 4 }],
+    ['instances', { onStoreFailure: 'closed', instances: 1 }],
+    ['payBack', { onStoreFailure: 'closed', payBack: true }],
+  ])('%s %# is refused beside a mode that does not use it', (name, options) => {
+    const { code, field, text } = refusalOf(() => create({ ...good, ...options }));
+    expect({ code, field }).toEqual({ code: 'ERR_OPTION', field: name });
+    expect(text).toContain(`changes nothing with onStoreFailure ${options.onStoreFailure}`);
+  });
+
   test.each([undefined, null, 'api', 7])('%j in place of options', (options) => {
     expect(refusalOf(() => create(options))).toMatchObject({ code: 'ERR_OPTION', field: 'options' });
   });
@@ -79,6 +89,7 @@ describe('a right option is accepted', () => {
     ['mode local', { onStoreFailure: 'local' }],
     ['mode open', { onStoreFailure: 'open' }],
     ['mode closed', { onStoreFailure: 'closed' }],
+    ['mode closed without what is of mode local', { onStoreFailure: 'closed', instances: 'auto', payBack: false }],
   ])('%s', async (_, options) => {
     const limiter = createLimiter({ ...good, ...options });
     expect((await limiter.consume('s')).allowed).toBe(true);
@@ -90,4 +101,13 @@ describe('a right option is accepted', () => {
     expect(limiter.policy).toBe('api');
     expect(limiter.limits.map(({ id }) => id)).toEqual(['slidingWindow', 'burst', 'slidingWindow-2']);
   });
+});
+
+test('a number of processes over a memory store is warned of, once for each store', () => {
+  const said: string[] = [];
+  const store = { ...memoryStore(), warn: (text: string) => void said.push(text) };
+  createLimiter({ ...good, store });
+  expect(said).toEqual([]);
+  for (let i = 0; i < 3; i++) createLimiter({ ...good, store, instances: 4 });
+  expect(said).toEqual([expect.stringMatching(/^policy api: instances has no effect on a memory store/)]);
 });

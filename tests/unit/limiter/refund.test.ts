@@ -69,7 +69,7 @@ describe('a refund', () => {
     const { operation, given } = store.call(1);
     expect([operation, ...given]).toEqual([
       'refund',
-      { subject: 's', decisionId: decision.id, atUs: 1_000_000, amount: 3 },
+      { subject: 's', decisionId: decision.id, atUs: 1_000_000, amount: 3, isPart: true },
     ]);
     store.call(1).resolve(2);
     expect(await refunded).toBe(true);

@@ -28,11 +28,13 @@ export class ScriptedStore implements Store {
       (operation: Operation) =>
       (...parts: readonly unknown[]): Promise<never> => {
         if (this.throws !== undefined) throw this.throws;
-        const waiter = parts.at(-1) as Call['waiter'];
+        // What comes after the waiter belongs to policies with more than limits.
+        const last = parts.findIndex((part) => typeof part === 'object' && part !== null && 'isOver' in part);
+        const waiter = parts[last] as Call['waiter'];
         return new Promise<never>((resolve, reject) => {
           this.calls.push({
             operation,
-            given: parts.slice(0, -1),
+            given: parts.slice(0, last),
             waiter,
             resolve: resolve as Call['resolve'],
             reject,

@@ -8,7 +8,7 @@ import { pathSegments } from '../../../packages/comporta/src/policies/path.js';
 import { view } from '../identity/view.js';
 
 const reports: ComportaError[] = [];
-const context = { clientIp: () => undefined, report: (error: ComportaError) => reports.push(error) };
+const context = { clientOf: () => undefined, report: (error: ComportaError) => reports.push(error) };
 const limits = slidingWindow({ limit: 5, window: '10s' });
 const base: Policy = { name: 'p', limits };
 

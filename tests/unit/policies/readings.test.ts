@@ -7,7 +7,7 @@ import { Target } from '../../../packages/comporta/src/policies/match.js';
 import { pathReadings } from '../../../packages/comporta/src/policies/readings.js';
 import { view } from '../identity/view.js';
 
-const context = { clientIp: () => undefined, report: () => undefined };
+const context = { clientOf: () => undefined, report: () => undefined };
 const limits = slidingWindow({ limit: 5, window: '10s' });
 
 /** The subject when the policy applies to a target. */

@@ -16,7 +16,7 @@ const LAYERS = [
   ['resilience'],
   ['limiter'],
   ['http', 'telemetry', 'testing'],
-  ['adapters'],
+  ['adapters', 'outbound'],
   // The files beside the folders: what the package exports.
   ['.'],
 ];

@@ -125,9 +125,15 @@ describe('open', () => {
   test('late results of calls made before it opened change nothing', () => {
     const breaker = opened(1000);
     const before = breaker.state;
-    breaker.success(1001);
+    breaker.success(1001, 999);
     breaker.failure(1001, 0.5);
     expect(breaker.state).toEqual(before);
+  });
+
+  test('closes by the answer to a call that was let through elsewhere after it opened', () => {
+    const breaker = opened(1000);
+    breaker.success(1003, 1001);
+    expect(breaker.admit(1003, PROBE_MS)).toBe('call');
   });
 });
 

@@ -126,8 +126,9 @@ test('the payload says the policy and why', async () => {
   expect(events).toEqual([
     {
       policy: 'api',
+      node: 'store',
       degraded: { mode: 'open', cause: 'unavailable', detail: 'connect ECONNREFUSED 10.9.8.7:6379' },
     },
-    { policy: 'api' },
+    { policy: 'api', node: 'store' },
   ]);
 });

@@ -1,4 +1,4 @@
-import { type PolicyStore, type Store, StoreError, slidingWindow } from 'comporta';
+import { type LimiterOptions, type PolicyStore, type Store, StoreError, slidingWindow } from 'comporta';
 import { describe, expect, test } from 'vitest';
 import { wire } from '../../../packages/comporta/src/limiter/create.js';
 import type { StoreReply } from '../../../packages/comporta/src/stores/store.js';
@@ -16,22 +16,27 @@ class TwoNodes implements Store {
   readonly kind = 'redis';
   asked = 0;
   readonly suspected: string[] = [];
+  readonly warnings: string[] = [];
   readonly nodes: Record<string, Outcome> = { a: up, b: up };
+  /** Nodes whose subjects live on another now. */
+  readonly moved: Map<string, string> = new Map();
 
   bind(): PolicyStore {
+    const nodeOf = (subject: string): string => this.moved.get(subject[0] as string) ?? (subject[0] as string);
     const ask = (subject: string): Promise<StoreReply> => {
       this.asked++;
-      return (this.nodes[subject[0] as string] as Outcome)();
+      return (this.nodes[nodeOf(subject)] as Outcome)();
     };
     return {
       consume: ask,
       peek: ask,
       refund: () => Promise.resolve(0),
       reset: () => Promise.resolve(0),
-      shardOf: (subject) => subject[0] as string,
+      shardOf: nodeOf,
       suspect: (subject) => void this.suspected.push(subject),
     };
   }
+  warn = (message: string) => void this.warnings.push(message);
   ping = () => Promise.resolve();
   ready = () => Promise.resolve();
   close = () => Promise.resolve();
@@ -40,8 +45,9 @@ class TwoNodes implements Store {
 function setUp() {
   const clock = new FakeClock();
   const store = new TwoNodes();
-  const make = () =>
-    wire({ policy: 'p', limits: slidingWindow({ limit: 5, window: '1s' }), store, onStoreFailure: 'open' }, clock);
+  const limits = slidingWindow({ limit: 5, window: '1s' });
+  const make = (more: Partial<LimiterOptions> = {}) =>
+    wire({ policy: 'p', limits, store, onStoreFailure: 'open', ...more }, clock);
   return { clock, store, make, limiter: make() };
 }
 
@@ -121,6 +127,106 @@ describe('what counts as a failure of the node', () => {
     const { store, limiter } = setUp();
     store.nodes.a = () => Promise.reject(new StoreError('misconfigured', 'NOPERM this user has no permissions'));
     for (let i = 0; i < 20; i++) expect((await limiter.consume('a1')).degraded?.cause).toBe('misconfigured');
+  });
+});
+
+describe('a policy that waits longer', () => {
+  test('is served by a node that is too slow for another', async () => {
+    const { clock, store, limiter, make } = setUp();
+    const patient = make({ policy: 'patient', timeoutMs: 2000 });
+    store.nodes.a = () => new Promise((resolve) => void clock.startTimer(300, () => resolve(ANSWER)));
+    const causes: unknown[] = [];
+    for (let i = 0; i < 10; i++) {
+      const [hasty, served] = [limiter.consume('a1'), patient.consume('a1')];
+      await clock.pass(60);
+      const next = limiter.consume('a1');
+      await clock.pass(340);
+      causes.push((await hasty).degraded?.cause, (await next).degraded?.cause);
+      expect((await served).degraded).toBeUndefined();
+    }
+    expect(causes.slice(0, 3)).toEqual(['timeout', 'timeout', 'timeout']);
+    // Of two within 60 ms at most one is a probe.
+    expect(causes.filter((cause) => cause === 'breaker-open').length).toBeGreaterThanOrEqual(8);
+    expect(causes).not.toContain(undefined);
+  });
+
+  test('does not wait for a node that another found dead', async () => {
+    const { store, limiter, make } = setUp();
+    const patient = make({ policy: 'patient', timeoutMs: 2000 });
+    expect((await patient.consume('a1')).degraded).toBeUndefined();
+    store.nodes.a = down;
+    for (let i = 0; i < 3; i++) await limiter.consume('a1');
+    expect((await patient.consume('a1')).degraded?.cause).toBe('breaker-open');
+  });
+});
+
+describe('what listeners hear of one dead node among healthy ones', () => {
+  function listening() {
+    const parts = setUp();
+    const heard: string[] = [];
+    parts.limiter.on('degraded', ({ policy, node }) => heard.push(`degraded ${policy} ${node}`));
+    parts.limiter.on('recovered', ({ policy, node }) => heard.push(`recovered ${policy} ${node}`));
+    return { ...parts, heard };
+  }
+
+  test('is one change, whatever the healthy ones answer meanwhile, and one when it is back', async () => {
+    const { clock, store, limiter, heard } = listening();
+    store.nodes.a = down;
+    for (let i = 0; i < 50; i++) {
+      await limiter.consume('a1');
+      await limiter.consume('b1');
+      clock.advance(100);
+    }
+    expect(heard).toEqual(['degraded p a']);
+    store.nodes.a = up;
+    clock.advance(1000);
+    await limiter.consume('b1');
+    expect(heard).toEqual(['degraded p a']);
+    await limiter.consume('a1');
+    expect(heard).toEqual(['degraded p a', 'recovered p a']);
+  });
+
+  test('ends when another node has taken over', async () => {
+    const { store, limiter, heard } = listening();
+    store.nodes.a = down;
+    await limiter.consume('a1');
+    store.moved.set('a', 'b');
+    await limiter.consume('b1');
+    expect(heard).toEqual(['degraded p a', 'recovered p a']);
+  });
+
+  test('is said once to who listens to nothing, however often the healthy ones answer', async () => {
+    const { clock, store, limiter } = setUp();
+    store.nodes.a = down;
+    for (let i = 0; i < 50; i++) {
+      await limiter.consume('a1');
+      await limiter.consume('b1');
+      clock.advance(100);
+    }
+    store.nodes.a = up;
+    clock.advance(1000);
+    await limiter.consume('a1');
+    expect(store.warnings).toEqual([
+      expect.stringMatching(/^the store does not answer: mode open decides for policy p/),
+      'the store answers again',
+    ]);
+  });
+
+  test('a key that only a person can mend tells once, beside others that are well', async () => {
+    const { clock, store, limiter, heard } = listening();
+    const configs: unknown[] = [];
+    limiter.on('config', ({ policy, node, degraded }) => configs.push([policy, node, degraded.detail]));
+    const wrong: Outcome = () => Promise.reject(new StoreError('misconfigured', 'WRONGTYPE'));
+    for (let i = 0; i < 100; i++) {
+      store.nodes.a = i % 2 === 0 ? wrong : up;
+      await limiter.consume('a1');
+      clock.advance(100);
+    }
+    expect(heard).toEqual(['degraded p a']);
+    expect(configs).toEqual([['p', 'a', 'WRONGTYPE']]);
+    clock.advance(1000);
+    await limiter.consume('a1');
+    expect(heard).toEqual(['degraded p a', 'recovered p a']);
   });
 });
 

@@ -26,8 +26,10 @@ describe('rules', () => {
 
   it('a breaker counts as open until it is closed', () => {
     const node = '10.0.0.1:6379';
-    expect(onBreaker({ node, state: 'open' }).raise).toMatchObject({ kind: 'breaker.open', target: node });
-    expect(onBreaker({ node, state: 'halfOpen' })).toEqual({ raise: undefined, clear: [] });
-    expect(onBreaker({ node, state: 'closed' })).toEqual({ raise: undefined, clear: [`breaker.open:${node}`] });
+    const timeoutMs = 50;
+    expect(onBreaker({ node, timeoutMs, state: 'open' }).raise).toMatchObject({ kind: 'breaker.open', target: node });
+    expect(onBreaker({ node, timeoutMs, state: 'halfOpen' })).toEqual({ raise: undefined, clear: [] });
+    const clear = [`breaker.open:${node}`];
+    expect(onBreaker({ node, timeoutMs, state: 'closed' })).toEqual({ raise: undefined, clear });
   });
 });

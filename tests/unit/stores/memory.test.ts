@@ -2,7 +2,7 @@ import { fixedWindow, type Limit, memoryStore, type PolicyStore, slidingWindow, 
 import fc from 'fast-check';
 import { describe, expect, test, vi } from 'vitest';
 import { withIds } from '../../../packages/comporta/src/algorithms/limits.js';
-import { MemoryPolicy } from '../../../packages/comporta/src/stores/memory.js';
+import { MemoryPolicy } from '../../../packages/comporta/src/stores/memory-policy.js';
 import { MemoryTable } from '../../../packages/comporta/src/stores/memory-table.js';
 import type { StoreReply } from '../../../packages/comporta/src/stores/store.js';
 import { FakeClock } from '../../support/fake-clock.js';

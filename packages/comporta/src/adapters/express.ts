@@ -2,7 +2,9 @@ import {
   type Gate,
   mount,
   type NodeRequest,
+  type NodeResponse,
   NodeView,
+  onNodeEnd,
   type RateLimitOptions,
   type Responder,
   respond,
@@ -19,11 +21,9 @@ export interface ExpressRequest extends NodeRequest {
 }
 
 /** What is used of an Express or plain Node response. */
-export interface ExpressResponse {
+export interface ExpressResponse extends NodeResponse {
   statusCode: number;
-  readonly headersSent: boolean;
   readonly writableEnded: boolean;
-  readonly destroyed: boolean;
   getHeader(name: string): unknown;
   setHeader(name: string, value: string): unknown;
   end(body: string): unknown;
@@ -47,6 +47,7 @@ export function rateLimit<Request extends ExpressRequest = ExpressRequest>(
       new NodeView(request, request, request.originalUrl ?? request.url, routeOf(request)),
     );
     const goOn = (settled: Verdict) => {
+      onNodeEnd(request, response, settled.finish);
       if (respond(settled, responderOf(response))) next();
     };
     if (verdict instanceof Promise) void verdict.then(goOn);

@@ -1,12 +1,5 @@
-import {
-  mount,
-  type NodeRequest,
-  NodeView,
-  type RateLimitOptions,
-  type Responder,
-  respond,
-  type Verdict,
-} from '../http/index.js';
+import type { NodeRequest, NodeResponse, RateLimitOptions, Responder, Verdict } from '../http/index.js';
+import { checkHook, mount, NodeView, onNodeEnd, respond } from '../http/index.js';
 
 export type { RateLimitOptions } from '../http/index.js';
 
@@ -22,7 +15,7 @@ export interface FastifyRequest {
 /** What is used of a Fastify reply. */
 export interface FastifyReply {
   readonly sent: boolean;
-  readonly raw: { readonly destroyed: boolean; readonly headersSent: boolean };
+  readonly raw: NodeResponse;
   code(status: number): unknown;
   getHeader(name: string): unknown;
   header(name: string, value: string): unknown;
@@ -31,23 +24,33 @@ export interface FastifyReply {
 
 /** What is used of a Fastify instance. */
 export interface FastifyServer {
-  addHook(name: 'onRequest', hook: (request: FastifyRequest, reply: FastifyReply, done: () => void) => void): unknown;
+  addHook(
+    name: 'onRequest' | 'preHandler',
+    hook: (request: FastifyRequest, reply: FastifyReply, done: () => void) => void,
+  ): unknown;
   addHook(name: 'onClose', hook: () => Promise<void>): unknown;
 }
+
+/** As for every adapter; `hook: 'preHandler'` decides after the body was parsed, for costs that depend on it. */
+export type FastifyOptions<Request = unknown> = RateLimitOptions<Request> & {
+  /** `onRequest` by default: refused requests then cost no parsing. */
+  readonly hook?: 'onRequest' | 'preHandler';
+};
 
 /** Fastify plugin that refuses requests over their limits: `app.register(rateLimit, { limits: tokenBucket(...) })`. */
 export async function rateLimit<Request extends FastifyRequest = FastifyRequest>(
   server: FastifyServer,
-  options: RateLimitOptions<Request>,
+  { hook, ...options }: FastifyOptions<Request>,
 ): Promise<void> {
-  const { gate, check } = mount(options);
+  const { gate, check } = mount<Request>(options as RateLimitOptions<Request>);
   server.addHook('onClose', () => gate.close());
-  server.addHook('onRequest', (request, reply, next) => {
+  server.addHook(checkHook(hook), (request, reply, next) => {
     const { url, config } = request.routeOptions;
     const own = (config as { readonly rateLimit?: RouteRateLimit } | undefined)?.rateLimit;
     if (own === false) return next();
     const verdict = check(request, new NodeView(request.raw, request as Request, request.raw.url, url), own?.cost);
     const goOn = (settled: Verdict) => {
+      onNodeEnd(request.raw, reply.raw, settled.finish);
       if (respond(settled, responderOf(reply))) next();
     };
     if (verdict instanceof Promise) void verdict.then(goOn);

@@ -1,4 +1,4 @@
-import { applyFields, mount, type RateLimitOptions, type Verdict, WebView } from '../http/index.js';
+import { answerWeb, mount, type RateLimitOptions, WebView } from '../http/index.js';
 
 export type { RateLimitOptions } from '../http/index.js';
 
@@ -34,8 +34,7 @@ export function withRateLimit<Rest extends readonly unknown[]>(
   return async (request, ...rest) => {
     const peerAddress = textOf(() => clientAddress(request, ...rest));
     const verdict = await check(request, new WebView(request, peerAddress));
-    if (!verdict.allowed) return withFields(new Response(verdict.body, { status: verdict.status }), verdict);
-    return withFields(await handler(request, ...rest), verdict);
+    return answerWeb(request, verdict, () => handler(request, ...rest));
   };
 }
 
@@ -58,20 +57,4 @@ function textOf(read: () => unknown): string | undefined {
   } catch {
     return undefined;
   }
-}
-
-/** Fetched and redirect responses cannot be changed, only copied; an upgrade (101) cannot even be copied. */
-function withFields(response: Response, verdict: Verdict): Response {
-  if (verdict.headers.length === 0 || response.status < 200) return response;
-  try {
-    return setFields(response, verdict);
-  } catch {
-    return setFields(new Response(response.body, response), verdict);
-  }
-}
-
-function setFields(response: Response, verdict: Verdict): Response {
-  const { headers } = response;
-  applyFields(verdict, { get: (name) => headers.get(name), set: (name, value) => headers.set(name, value) });
-  return response;
 }

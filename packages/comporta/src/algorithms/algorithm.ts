@@ -12,20 +12,43 @@ export interface Algorithm<State = unknown> {
   readonly clock: 'ms' | 'us';
   /** Names of the numeric arguments, in the order of `args` here and of the parameters in Lua. */
   readonly args: readonly string[];
+  /**
+   * Names of two of them: from which ms on, and up to which, all arguments of a limit hold. At any other
+   * time a script writes nothing and answers the server's time alone; see `argsAt` of a limit.
+   */
+  readonly span?: readonly [from: string, until: string];
+  /** Counts who holds a place, not what requests cost: a decision's id names its holder. */
+  readonly holds?: true;
   /** Settings a person writes: the source of validation, JSON Schema, help and docs. */
   readonly params: Readonly<Record<string, Param>>;
-  /** Turns validated settings (durations in ms) into `args`; throws when they do not fit together. */
-  compile(settings: Readonly<Record<string, number>>): CompiledLimit;
+  /** Turns validated settings (durations in ms, flags 0 or 1) into `args`; throws when they do not fit together. */
+  compile(settings: Readonly<Record<string, number | string | undefined>>): CompiledLimit;
   /** Brings a state to `now` and says whether `cost` fits. Reads only; `undefined`: never seen. */
   evaluate(state: State | undefined, now: number, cost: number, args: readonly number[]): Evaluation<State>;
   /** The state after a charge; may reuse the evaluated one. Cost 0 stores it as evaluated, after a clock step. */
-  commit(state: State, now: number, cost: number, args: readonly number[]): State;
+  commit(state: State, now: number, cost: number, args: readonly number[], holder: string): State;
   /** What an evaluated or committed state means for a caller. */
   describe(state: State, now: number, args: readonly number[]): Description;
+  /**
+   * A state that describes itself so at `now`; of several the one that keeps its use longest, so that it
+   * never admits what the described one would not.
+   */
+  assume(remaining: number, resetAfterMs: number, now: number, args: readonly number[]): State;
   /** How long a state stays useful, margin included. */
   ttlMs(state: State, now: number, args: readonly number[]): number;
   /** Gives `amount` back of a charge made at `atUs`; `undefined` when nothing is left to give back. */
-  refund(state: State, now: number, amount: number, atUs: number, args: readonly number[]): State | undefined;
+  refund(
+    state: State,
+    now: number,
+    amount: number,
+    atUs: number,
+    args: readonly number[],
+    holder: string,
+  ): State | undefined;
+  /** Where places are held: holds one for another lease; `undefined` when the holder has lost it. */
+  renew?(state: State, now: number, args: readonly number[], holder: string): State | undefined;
+  /** Gives `amount` of the newest use back; where left out, as a refund of a charge made now. */
+  reward?(state: State, now: number, amount: number, args: readonly number[]): State | undefined;
   /** Largest cost that these arguments can ever admit. */
   capacity(args: readonly number[]): number;
   /** The arguments that give one process its part of the limit; at least `atLeast` as far as the limit has it. */
@@ -36,13 +59,14 @@ export interface Algorithm<State = unknown> {
 
 /** One setting of an algorithm. Ranges are inclusive; durations are in ms. */
 export interface Param {
-  readonly kind: 'integer' | 'duration' | 'choice';
+  readonly kind: 'integer' | 'duration' | 'choice' | 'text' | 'flag';
   readonly doc: string;
   readonly min?: number;
   readonly max?: number;
   readonly choices?: readonly string[];
-  /** Used when the setting is left out; without it the setting is required. */
-  readonly default?: number | string;
+  /** Used when the setting is left out; without it the setting is required, unless it is optional. */
+  readonly default?: number | string | boolean;
+  readonly optional?: true;
 }
 
 /** One process of several. */
@@ -53,7 +77,10 @@ export interface Part {
 }
 
 export interface CompiledLimit {
+  /** Of an algorithm whose arguments change with time: those at the epoch. Read them by `argumentsAt`. */
   readonly args: readonly number[];
+  /** The arguments at a time in ms: the same list as long as they hold. */
+  readonly argsAt?: (nowMs: number) => readonly number[];
   /** Largest cost that can ever be admitted. */
   readonly limit: number;
   /** Window, or time to fill an empty bucket, in ms. */
@@ -85,5 +112,10 @@ export interface Limit extends CompiledLimit {
   readonly id: string | undefined;
   readonly algorithm: Algorithm;
   /** The settings as written, for messages and config listings. */
-  readonly settings: Readonly<Record<string, Duration>>;
+  readonly settings: Readonly<Record<string, Duration | boolean>>;
+}
+
+/** What a limit's algorithm is called with at a time. */
+export function argumentsAt(limit: CompiledLimit, nowMs: number): readonly number[] {
+  return limit.argsAt === undefined ? limit.args : limit.argsAt(nowMs);
 }

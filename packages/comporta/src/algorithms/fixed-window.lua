@@ -19,7 +19,7 @@ local function evaluate(key, now, cost, limit, window, aligned)
 end
 
 local function commit(key, now, cost, limit, window, aligned, start, count)
-  count = count + cost
+  count = math.min(USE_MAX, count + cost)
   redis.call('SET', key, struct.pack('dd', start, count), 'PX', start + window - now + TTL_MARGIN_MS)
   return start, count
 end

@@ -1,5 +1,5 @@
 import { type Algorithm, type Param, TTL_MARGIN_MS } from './algorithm.js';
-import { DURATION_MAX_MS, UNITS_MAX } from './ranges.js';
+import { DURATION_MAX_MS, UNITS_MAX, USE_MAX } from './ranges.js';
 import { shareWindow } from './share.js';
 
 interface State {
@@ -46,12 +46,16 @@ export const fixedWindow: Algorithm<State> = {
     return { state: { startMs, count }, retryAfterMs, stepped };
   },
 
-  commit: ({ startMs, count }, _now, cost) => ({ startMs, count: count + cost }),
+  commit: ({ startMs, count }, _now, cost) => ({ startMs, count: Math.min(USE_MAX, count + cost) }),
 
   describe({ startMs, count }, now, args) {
     const [limit, window] = args as [number, number];
     const leftMs = count === 0 ? 0 : startMs + window - now;
     return { remaining: Math.max(0, limit - count), resetAfterMs: leftMs, nextAfterMs: leftMs };
+  },
+
+  assume(remaining, resetAfterMs, now, [limit, window]) {
+    return { startMs: now + resetAfterMs - (window as number), count: (limit as number) - remaining };
   },
 
   ttlMs: ({ startMs }, now, args) => startMs + (args[1] as number) - now + TTL_MARGIN_MS,

@@ -3,7 +3,7 @@ import { ComportaError, show } from '../core/errors.js';
 import type { Algorithm, Limit, Param } from './algorithm.js';
 import { algorithms } from './registry.gen.js';
 
-type Settings = Readonly<Record<string, Duration | undefined>>;
+type Settings = Readonly<Record<string, Duration | boolean | undefined>>;
 
 /** Builds a limit from settings as a person writes them; throws `ERR_LIMIT` or `ERR_DURATION` naming the field. */
 function buildLimit(algorithm: Algorithm, settings: Settings, id?: string): Limit {
@@ -25,21 +25,23 @@ function buildLimit(algorithm: Algorithm, settings: Settings, id?: string): Limi
   return {
     id,
     algorithm,
-    settings: Object.fromEntries(written) as Record<string, Duration>,
+    settings: Object.fromEntries(written) as Record<string, Duration | boolean>,
     ...algorithm.compile(Object.fromEntries(values)),
   };
 }
 
-/** A setting as a number: the integer, the ms of a duration, the index of a choice. */
-function read(algorithm: Algorithm, name: string, param: Param, given: unknown): number {
+/** The integer, the ms of a duration, the index of a choice, 1 or 0 for a flag; or a text as it is. */
+function read(algorithm: Algorithm, name: string, param: Param, given: unknown): number | string | undefined {
   const field = `${algorithm.name}.${name}`;
   const value = given ?? param.default;
+  if (value === undefined && param.optional) return undefined;
   if (value === undefined) throw new ComportaError('ERR_LIMIT', `${field}: missing (${param.doc})`, name);
   if (param.kind === 'choice') {
     const index = (param.choices ?? []).indexOf(value as string);
     if (index >= 0) return index;
     throw new ComportaError('ERR_LIMIT', `${field}: expected ${param.choices?.join(' or ')}, got ${show(value)}`, name);
   }
+  if (param.kind === 'text' || param.kind === 'flag') return readPlain(field, name, param.kind, value);
   const number = param.kind === 'duration' ? durationMs(value, field, name) : value;
   const { min = 0, max = Number.MAX_SAFE_INTEGER } = param;
   if (typeof number !== 'number' || !Number.isSafeInteger(number) || number < min || number > max) {
@@ -51,6 +53,13 @@ function read(algorithm: Algorithm, name: string, param: Param, given: unknown):
     );
   }
   return number;
+}
+
+function readPlain(field: string, name: string, kind: 'text' | 'flag', value: unknown): number | string {
+  if (kind === 'flag' && typeof value === 'boolean') return value ? 1 : 0;
+  if (kind === 'text' && typeof value === 'string' && value !== '') return value;
+  const expected = kind === 'flag' ? 'true or false' : 'a text';
+  throw new ComportaError('ERR_LIMIT', `${field}: expected ${expected}, got ${show(value)}`, name);
 }
 
 /** Throws `ERR_POLICY` unless a name can stand in keys and header fields as it is. */
@@ -104,6 +113,28 @@ export interface FixedWindowSettings extends WindowSettings {
   readonly align?: 'epoch' | 'first-hit';
 }
 
+export interface QuotaSettings extends Named {
+  /** Most cost admitted in one period. 0 refuses everything. */
+  readonly limit: number;
+  /** Period of the zone's calendar; weeks begin on Monday. Either this or `every` with `from`. */
+  readonly per?: 'hour' | 'day' | 'week' | 'month' | 'quarter' | 'year';
+  /** Length of periods counted from `from`: `1 month`, `2 weeks`, `10 days`, `1 quarter`, `1 year`; ten years at most. */
+  readonly every?: string;
+  /** Date or time of the zone that periods are counted from, in both directions: `2026-01-31`, `2026-01-31T09:30`. */
+  readonly from?: string;
+  /** IANA name such as `America/Sao_Paulo`; `UTC` by default. */
+  readonly timeZone?: string;
+  /** With `per`: the period that `from` falls into has the part of the limit that is left of it then, rounded up. */
+  readonly prorate?: boolean;
+}
+
+export interface ConcurrencySettings extends Named {
+  /** Most requests at once. 0 refuses everything. */
+  readonly limit: number;
+  /** How long a place is held without a sign of life: 100 ms to 24 h, 15 s by default. */
+  readonly lease?: Duration;
+}
+
 const build = (name: string, settings: Named): Limit =>
   buildLimit(algorithms[name] as Algorithm, settings as Settings, settings?.id);
 
@@ -125,6 +156,16 @@ export function slidingWindowCounter(settings: WindowSettings): Limit {
 /** At most `limit` per aligned window; twice the limit can pass around a boundary. */
 export function fixedWindow(settings: FixedWindowSettings): Limit {
   return build('fixedWindow', settings);
+}
+
+/** At most `limit` per hour, day, week, month, quarter or year of a time zone, or per period from a billing date. */
+export function quota(settings: QuotaSettings): Limit {
+  return build('quota', settings);
+}
+
+/** At most `limit` requests at once; a holder that dies frees its place when its `lease` ends. */
+export function concurrency(settings: ConcurrencySettings): Limit {
+  return build('concurrency', settings);
 }
 
 /** A kind of limit by name, for configuration files: its settings and how to build it. */

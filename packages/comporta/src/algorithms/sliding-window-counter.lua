@@ -30,7 +30,7 @@ local function evaluate(key, now, cost, limit, window)
 end
 
 local function commit(key, now, cost, limit, window, start, current, previous)
-  current = current + cost
+  current = math.min(math.floor(USE_MAX / window), current + cost)
   redis.call('SET', key, struct.pack('ddd', start, current, previous), 'PX', start + 2 * window - now + TTL_MARGIN_MS)
   return start, current, previous
 end

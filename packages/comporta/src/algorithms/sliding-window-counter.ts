@@ -1,6 +1,6 @@
 import { ComportaError } from '../core/errors.js';
 import { type Algorithm, type Param, TTL_MARGIN_MS } from './algorithm.js';
-import { DURATION_MAX_MS, UNITS_MAX } from './ranges.js';
+import { DURATION_MAX_MS, UNITS_MAX, USE_MAX } from './ranges.js';
 import { shareWindow } from './share.js';
 
 interface State {
@@ -53,7 +53,10 @@ export const slidingWindowCounter: Algorithm<State> = {
     return { state: evaluated, retryAfterMs: waitFor(evaluated, now, cost, limit, window), stepped };
   },
 
-  commit: ({ startMs, current, previous }, _now, cost) => ({ startMs, current: current + cost, previous }),
+  commit({ startMs, current, previous }, _now, cost, args) {
+    const most = Math.floor(USE_MAX / (args[1] as number));
+    return { startMs, current: Math.min(most, current + cost), previous };
+  },
 
   describe(state, now, args) {
     const [limit, window] = args as [number, number];
@@ -65,6 +68,18 @@ export const slidingWindowCounter: Algorithm<State> = {
       remaining,
       resetAfterMs: current > 0 ? 2 * window - offset : previous > 0 ? window - offset : 0,
       nextAfterMs: remaining >= limit ? 0 : waitFor(state, now, remaining + 1, limit, window),
+    };
+  },
+
+  /** What ends within a window is the older window's, at its weight; else all of it is the present one's. */
+  assume(remaining, resetAfterMs, now, args) {
+    const [limit, window] = args as [number, number];
+    const [used, offset] = [limit - remaining, now % window];
+    const isOlder = resetAfterMs <= window - offset;
+    return {
+      startMs: now - offset,
+      current: isOlder ? 0 : used,
+      previous: isOlder ? Math.floor((used * window) / (window - offset)) : 0,
     };
   },
 

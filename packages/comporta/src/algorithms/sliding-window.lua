@@ -66,6 +66,7 @@ local function commit(key, now, cost, limit, window, clock, firstAt, lastAt, use
   if total + cost > TOTAL_MAX then
     rewrite(key, 0, 0, total - used)
     total = used
+    cost = math.min(cost, TOTAL_MAX - total)
   end
   if used == 0 then firstAt = clock end
   if cost > 0 then redis.call('ZADD', key, now, toMember(total + cost, cost)) end
@@ -102,4 +103,20 @@ local function refund(key, now, amount, atUs, limit, window)
     end
   end
   return 0
+end
+
+-- The newest entries go first, the last of them in part.
+local function reward(key, now, amount, limit, window)
+  local given = 0
+  while amount > 0 do
+    local last = redis.call('ZRANGE', key, -1, -1, 'WITHSCORES')
+    if not last[1] or tonumber(last[2]) <= now - window then break end
+    local total, cost = fromMember(last[1])
+    local part = math.min(cost, amount)
+    redis.call('ZREM', key, last[1])
+    if cost > part then redis.call('ZADD', key, tonumber(last[2]), toMember(total - part, cost - part)) end
+    amount, given = amount - part, 1
+  end
+  if given > 0 then redis.call('PEXPIRE', key, math.ceil(window / 1000) + TTL_MARGIN_MS) end
+  return given
 end

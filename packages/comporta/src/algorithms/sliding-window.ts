@@ -61,7 +61,8 @@ export const slidingWindow: Algorithm<State> = {
       entries.splice(0, entries.length, ...moved(entries, 0, total - used));
       total = used;
     }
-    if (cost > 0) entries.push({ atUs: now, total: total + cost, cost });
+    const charged = Math.min(cost, TOTAL_MAX - total);
+    if (charged > 0) entries.push({ atUs: now, total: total + charged, cost: charged });
     return state;
   },
 
@@ -72,6 +73,13 @@ export const slidingWindow: Algorithm<State> = {
     if (used === 0) return { remaining, resetAfterMs: 0, nextAfterMs: 0 };
     const nextAfterMs = waitFor(entries, used + remaining + 1 - limit, now, window);
     return { remaining, resetAfterMs: toMs((entries.at(-1) as Entry).atUs + window - now), nextAfterMs };
+  },
+
+  /** All of it as late as the last entry is. */
+  assume(remaining, resetAfterMs, now, [limit, window]) {
+    const used = (limit as number) - remaining;
+    const atUs = now + resetAfterMs * 1000 - (window as number);
+    return { entries: used > 0 ? [{ atUs, total: used, cost: used }] : [] };
   },
 
   ttlMs: (_state, _now, args) => toMs(args[1] as number) + TTL_MARGIN_MS,
@@ -86,6 +94,20 @@ export const slidingWindow: Algorithm<State> = {
     const rest = { atUs, total: entry.total - amount, cost: entry.cost - amount };
     const later = moved(entries.slice(index + 1), 0, amount);
     return { entries: [...entries.slice(0, index), ...(rest.cost > 0 ? [rest] : []), ...later] };
+  },
+
+  /** The newest entries go first, the last of them in part. */
+  reward({ entries }, now, amount, args) {
+    const rest = [...entries];
+    for (let left = amount; left > 0; ) {
+      const last = rest.at(-1);
+      if (last === undefined || last.atUs <= now - (args[1] as number)) break;
+      const part = Math.min(last.cost, left);
+      rest.pop();
+      if (last.cost > part) rest.push({ atUs: last.atUs, total: last.total - part, cost: last.cost - part });
+      left -= part;
+    }
+    return rest.length === entries.length && rest.at(-1) === entries.at(-1) ? undefined : { entries: rest };
   },
 
   sizeOf: (state) => state.entries.length,

@@ -30,7 +30,7 @@ local function evaluate(key, now, cost, full, token, rate, tick)
 end
 
 local function commit(key, now, cost, full, token, rate, tick, at, used)
-  used = used + cost * token
+  used = math.min(USE_MAX, used + cost * token)
   redis.call('SET', key, struct.pack('ddd', used, at, token), 'PX', toMs(used, rate, tick) + TTL_MARGIN_MS)
   return at, used
 end

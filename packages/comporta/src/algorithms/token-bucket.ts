@@ -1,6 +1,6 @@
 import { ComportaError } from '../core/errors.js';
 import { type Algorithm, type Param, TTL_MARGIN_MS } from './algorithm.js';
-import { DURATION_MAX_MS, UNITS_MAX } from './ranges.js';
+import { DURATION_MAX_MS, UNITS_MAX, USE_MAX } from './ranges.js';
 import { shareOf } from './share.js';
 
 /**
@@ -69,7 +69,7 @@ export const tokenBucket: Algorithm<State> = {
     return { state: { used, atUs, token }, retryAfterMs, stepped };
   },
 
-  commit: ({ used, atUs, token }, _now, cost) => ({ used: used + cost * token, atUs, token }),
+  commit: ({ used, atUs, token }, _now, cost) => ({ used: Math.min(USE_MAX, used + cost * token), atUs, token }),
 
   describe({ used }, _now, args) {
     const [full, token, rate, tick] = args as [number, number, number, number];
@@ -79,6 +79,15 @@ export const tokenBucket: Algorithm<State> = {
       resetAfterMs: toMs(used, rate, tick),
       nextAfterMs: toMs(Math.min(used, (remaining + 1) * token - full + used), rate, tick),
     };
+  },
+
+  assume(remaining, resetAfterMs, nowUs, args) {
+    const [full, token, rate, tick] = args as [number, number, number, number];
+    const within = (ms: number): number => Math.min(USE_MAX, Math.floor((ms * 1000) / tick) * rate);
+    // What takes longer than a full bucket, beyond the rounding to milliseconds, is a debt.
+    const isDebt = within(resetAfterMs - 1) >= full;
+    const used = isDebt ? within(resetAfterMs) : Math.min(full - remaining * token, within(resetAfterMs));
+    return { used, atUs: nowUs - (nowUs % tick), token };
   },
 
   ttlMs: ({ used }, _now, [, , rate, tick]) => toMs(used, rate as number, tick as number) + TTL_MARGIN_MS,

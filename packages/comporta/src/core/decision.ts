@@ -42,7 +42,15 @@ export interface LimitState {
   readonly nextAfterMs: number;
 }
 
-export type DenialReason = 'limit-exceeded' | 'cost-exceeds-limit' | 'store-unavailable';
+export type DenialReason =
+  | 'limit-exceeded'
+  /** Waiting does not help. */
+  | 'cost-exceeds-limit'
+  /** Shut out by hand, or for too many refusals. */
+  | 'blocked'
+  | 'store-unavailable'
+  /** An answer of `wait` only: the limiter's queues are full. */
+  | 'too-many-waiting';
 
 /** The answer to one request. A denial is a value, never an exception. */
 export interface Decision {

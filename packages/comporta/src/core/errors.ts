@@ -7,6 +7,8 @@ export type ErrorCode =
   | 'ERR_POLICY'
   | 'ERR_SUBJECT'
   | 'ERR_REFUND'
+  | 'ERR_RESERVATION'
+  | 'ERR_PLAN'
   | 'ERR_CLOSED'
   | 'ERR_CLIENT'
   | 'ERR_PROXIES'

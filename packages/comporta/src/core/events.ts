@@ -1,22 +1,43 @@
-import type { Degraded } from './decision.js';
+import type { Decision, Degraded } from './decision.js';
 
 /** What a limiter tells its listeners; each name maps to its payload. */
 export interface LimiterEvents {
-  /** The store stopped answering for this policy: the first degraded decision after good ones. */
-  degraded: { readonly policy: string; readonly degraded: Degraded };
-  /** The store answers again for this policy. */
-  recovered: { readonly policy: string };
+  /** A node of the store stopped answering for this policy: its first degraded decision after good ones. */
+  degraded: StoreFailure;
+  /** The node answers again for this policy, or another that took over from it. */
+  recovered: { readonly policy: string; readonly node: string };
   /** One call to the store failed; sent for every failure, not for calls that were not made. */
-  storeError: { readonly policy: string; readonly degraded: Degraded };
-  /** The breaker of one Redis node changed; every limiter of the store tells it. */
+  storeError: StoreFailure;
+  /** The store answers with a complaint that only a person can mend; once a minute for each distinct one. */
+  config: StoreFailure;
+  /** A request was refused; at most ten a second are told. */
+  denied: DeniedEvent;
+  /** A breaker of one Redis node changed; every limiter of the store tells it. */
   breaker: BreakerEvent;
+}
+
+/** Why the store did not decide. */
+export interface StoreFailure {
+  readonly policy: string;
+  /** `host:port` of a node of a cluster; `redis` for a single server. */
+  readonly node: string;
+  readonly degraded: Degraded;
+}
+
+/** A refusal, for logs and samples; counts belong to metrics. */
+export interface DeniedEvent {
+  readonly policy: string;
+  readonly decision: Decision;
+  /** Refusals of this limiter that were not told since the last that was. */
+  readonly leftOut: number;
 }
 
 /** A node's breaker opened, closed again, or lets one call through to find out. */
 export interface BreakerEvent {
-  /** `host:port` of a node of a cluster; `redis` for a single server. */
   readonly node: string;
   readonly state: 'closed' | 'open' | 'halfOpen';
+  /** The breaker is for policies with this time limit: a node may be too slow for one and do for another. */
+  readonly timeoutMs: number;
 }
 
 export type Listener<T> = (event: T) => void;

@@ -3,6 +3,8 @@ import type { DegradedCause } from './decision.js';
 /** Somebody waiting for an answer. Once `isOver`, a store sends nothing more on its behalf. */
 export interface Waiter {
   isOver: boolean;
+  /** How long it waits in all; a connection is not given up sooner. */
+  readonly timeoutMs?: number;
 }
 
 /** A store that could not answer. Never reaches a caller of the limiter: the guard turns it into a decision. */

@@ -1,32 +1,45 @@
 import type { Decision } from '../core/decision.js';
-import { type Check, decideAll } from '../limiter/combine.js';
-import type { CallOptions } from '../limiter/limiter.js';
+import type { CallOptions, Limiter } from '../limiter/limiter.js';
 import type { MaybePromise } from '../stores/store.js';
 
 /** One policy that applies to a request, with what to ask its limiter. */
-export interface Ask extends Check {
+export interface Ask {
+  readonly limiter: Limiter;
+  readonly subject: string;
+  readonly cost: number;
+  readonly plan: string | undefined;
   /** Asked and reported, never enforced. */
   readonly shadow: boolean;
-  readonly cost: number;
 }
 
-/** Decisions on all asks, in their order. A request that is refused costs nobody anything, shadow policies included. */
+/**
+ * Decisions on all asks, made in parallel, in their order. A request that is refused costs nobody
+ * anything, shadow policies included.
+ */
 export function decideEach(asks: readonly Ask[], options: CallOptions): MaybePromise<readonly Decision[]> {
   const [only] = asks;
   if (asks.length === 1 && only !== undefined) return chain(decideOne(only, options), (decision) => [decision]);
-  const shadows = asks.filter(({ shadow }) => shadow);
-  const enforced = shadows.length === 0 ? asks : asks.filter(({ shadow }) => !shadow);
-  const combined = decideAll(enforced, options);
-  if (shadows.length === 0) return chain(combined, ({ decisions }) => decisions);
-  const watched = all(shadows.map((ask) => decideOne(ask, options)));
-  return chain(all<unknown>([combined, watched]), (settled) => {
-    const [{ allowed, decisions }, shadowed] = settled as [Awaited<typeof combined>, readonly Decision[]];
-    if (!allowed) giveBack(shadows, shadowed);
-    return inOrder(asks, decisions, shadowed);
+  return chain(all(askAll(asks, options)), (decisions) => {
+    const isRefused = decisions.some(({ allowed }, i) => !allowed && asks[i]?.shadow === false);
+    if (isRefused) giveBack(asks, decisions);
+    return decisions;
   });
 }
 
-function decideOne({ limiter, subject, cost }: Ask, options: CallOptions): MaybePromise<Decision> {
+/** What one limiter throws is thrown; what was asked before it goes back. */
+function askAll(asks: readonly Ask[], options: CallOptions): readonly MaybePromise<Decision>[] {
+  const answers: MaybePromise<Decision>[] = [];
+  try {
+    for (const ask of asks) answers.push(decideOne(ask, options));
+    return answers;
+  } catch (error) {
+    void Promise.all(answers).then((decisions) => giveBack(asks, decisions));
+    throw error;
+  }
+}
+
+function decideOne({ limiter, subject, cost, plan }: Ask, options: CallOptions): MaybePromise<Decision> {
+  if (plan !== undefined) return limiter.decide(subject, { ...options, cost, plan });
   return limiter.decide(subject, cost === 1 ? options : { ...options, cost });
 }
 
@@ -35,15 +48,6 @@ function giveBack(asks: readonly Ask[], decisions: readonly Decision[]): void {
     // A limiter that was closed meanwhile has nothing to give back to.
     if (decision.allowed) asks[i]?.limiter.refund(decision).catch(() => {});
   });
-}
-
-function inOrder(
-  asks: readonly Ask[],
-  enforced: readonly Decision[],
-  shadowed: readonly Decision[],
-): readonly Decision[] {
-  let [e, s] = [0, 0];
-  return asks.map(({ shadow }) => (shadow ? shadowed[s++] : enforced[e++]) as Decision);
 }
 
 /** Goes on at once with a value, later with a promise: answers from memory cost no turn of the event loop. */

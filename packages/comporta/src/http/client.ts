@@ -1,15 +1,15 @@
 import { ComportaError } from '../core/errors.js';
-import { type ClientName, createClientName } from '../identity/client-name.js';
+import { type ClientOf, createClientOf } from '../identity/client-name.js';
 import type { GateOptions } from './gate.js';
 import type { Report } from './report.js';
 
 /**
- * Names clients as the options say, and reports, once each, the two set-ups in which all clients would
+ * Finds clients as the options say, and reports, once each, the two set-ups in which all clients would
  * share one subject unnoticed: no address reaches us, or only that of a proxy nobody declared.
  */
-export function clientNameOf(options: GateOptions<never>, report: Report): ClientName {
+export function createReportedClientOf(options: GateOptions<never>, report: Report): ClientOf {
   const { trustedProxies, forwardedHeader, ipv6Prefix } = options;
-  const nameOf = createClientName({
+  const clientOf = createClientOf({
     trustedProxies,
     forwardedHeader,
     ipv6Prefix,
@@ -17,18 +17,18 @@ export function clientNameOf(options: GateOptions<never>, report: Report): Clien
   });
   let settled = false;
   return (view) => {
-    const name = nameOf(view);
+    const client = clientOf(view);
     if (!settled) {
       settled = true;
-      if (name === undefined && view.peerAddress === undefined) report(NO_ADDRESS);
+      if (client === undefined && view.peerAddress === undefined) report(NO_ADDRESS);
     }
-    return name;
+    return client;
   };
 }
 
 const NO_ADDRESS: ComportaError = new ComportaError(
   'ERR_KEY',
-  'key: "ip" is used, but requests come without the address of their peer, so all count as anonymous; pass clientAddress, or list "unix" in trustedProxies when a proxy connects through a unix socket',
+  'key: "ip" or a list of addresses is used, but requests come without the address of their peer, so all count as anonymous; pass clientAddress, or list "unix" in trustedProxies when a proxy connects through a unix socket',
   'key',
 );
 

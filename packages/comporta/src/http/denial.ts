@@ -11,6 +11,15 @@ export interface Denial {
 
 const TYPES = 'https://iana.org/assignments/http-problem-types#';
 
+/** RFC 9457. */
+interface Problem {
+  readonly type: string;
+  readonly title: string;
+  readonly status: number;
+  readonly detail: string;
+  readonly 'violated-policies'?: readonly string[];
+}
+
 /** Words a refusal; needs one refused answer or more. A broken limit is 429, also when another policy cannot count. */
 export function denialOf(refused: readonly Answer[]): Denial {
   const broken = refused.filter(({ decision }) => decision.reason !== 'store-unavailable');
@@ -20,17 +29,18 @@ export function denialOf(refused: readonly Answer[]): Denial {
   );
   if (worst === undefined) return OUTAGE;
   const retryAfter = retryAfterSeconds(worst.decision);
-  const problem = {
-    type: `${TYPES}quota-exceeded`,
-    title: 'Quota exceeded',
-    status: 429,
-    detail: detailOf(worst, retryAfter),
-    'violated-policies': broken.flatMap(violatedNames),
-  };
+  const detail = detailOf(worst, retryAfter);
+  const violated = broken.flatMap(violatedNames);
+  // A block may have been set by hand: then nothing was violated.
+  if (violated.length === 0) {
+    return toDenial({ type: 'about:blank', title: 'Too Many Requests', status: 429, detail }, retryAfter);
+  }
+  const type = `${TYPES}quota-exceeded`;
+  const problem = { type, title: 'Quota exceeded', status: 429, detail, 'violated-policies': violated };
   return toDenial(problem, retryAfter);
 }
 
-function toDenial(problem: { readonly status: number }, retryAfter: number | undefined): Denial {
+function toDenial(problem: Problem, retryAfter: number | undefined): Denial {
   const headers: Field[] = [
     ['content-type', 'application/problem+json'],
     ['cache-control', 'no-store'],
@@ -47,8 +57,14 @@ export const OUTAGE: Denial = toDenial(
     status: 503,
     detail: 'Requests cannot be counted at the moment, so this one was refused. Try again in 1 second.',
     'violated-policies': [],
-  } as { readonly status: number },
+  },
   1,
+);
+
+/** A list of `deny` names the request. */
+export const FORBIDDEN: Denial = toDenial(
+  { type: 'about:blank', title: 'Forbidden', status: 403, detail: 'Requests of this client are not accepted.' },
+  undefined,
 );
 
 /** Whole seconds, at least 1 and never before more can be used; `undefined` when waiting does not help. */
@@ -58,12 +74,17 @@ function retryAfterSeconds({ retryAfterMs, binding }: Decision): number | undefi
 }
 
 function violatedNames({ fields, decision }: Answer): readonly string[] {
+  if (decision.reason === 'blocked') return [];
   return fields.limits.filter((_, i) => decision.limits[i]?.retryAfterMs !== 0).map(({ name }) => name);
 }
 
 /** For people: which rule, and what to do. */
 function detailOf(answer: Answer, retryAfter: number | undefined): string {
   const { decision } = answer;
+  if (decision.reason === 'blocked') {
+    const ending = retryAfter === undefined ? '' : ` Try again in ${inWords(retryAfter)}.`;
+    return `${decision.policy} refuses all requests of this caller for the time being.${ending}`;
+  }
   const rule = `${decision.policy} ${bindingRule(answer)}`;
   if (retryAfter === undefined) return `${rule}. This request costs ${decision.cost} and can never be admitted.`;
   const cost = decision.cost === 1 ? '' : ` This request costs ${decision.cost}.`;

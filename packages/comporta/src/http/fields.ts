@@ -1,4 +1,4 @@
-import type { Limit } from '../algorithms/algorithm.js';
+import type { LimitState } from '../core/decision.js';
 import { durationMs, formatDuration } from '../core/duration.js';
 import type { Limiter } from '../limiter/limiter.js';
 
@@ -9,7 +9,7 @@ const INTEGER_MAX = 999_999_999_999_999;
 const SMOOTH_FROM_MS = 60_000;
 
 /** What the fields of one limit need that never changes. */
-export interface LimitFields {
+export interface LimitFields extends Pick<LimitState, 'id' | 'limit' | 'windowMs'> {
   /** Name of the item: the policy's, with the limit's id when it has several. */
   readonly name: string;
   /** The name as a structured-field String. */
@@ -31,8 +31,11 @@ export interface PolicyFields {
   readonly unnamed: string;
 }
 
-/** Works out a policy's fields, once. */
-export function describePolicy({ policy, limits }: Pick<Limiter, 'policy' | 'limits'>): PolicyFields {
+/** What is told of a limit: of its whole rule, or only of its numbers where that is all that is known. */
+type Described = Limiter['limits'][number] | LimitState;
+
+/** Works out the fields of a policy's limits. */
+export function describeLimits(policy: string, limits: readonly Described[]): PolicyFields {
   const items = limits.map((limit) => describeLimit(limits.length === 1 ? policy : `${policy}.${limit.id}`, limit));
   return {
     limits: items,
@@ -41,15 +44,18 @@ export function describePolicy({ policy, limits }: Pick<Limiter, 'policy' | 'lim
   };
 }
 
-function describeLimit(name: string, limit: Limit): LimitFields {
+function describeLimit(name: string, limit: Described): LimitFields {
   const windowSeconds = Math.max(1, seconds(limit.windowMs));
   return {
+    id: limit.id,
+    limit: limit.limit,
+    windowMs: limit.windowMs,
     name,
     quoted: `"${name}"`,
     quota: `${integer(limit.limit)};w=${windowSeconds}`,
     windowSeconds,
     msPerUnit: limit.windowMs > SMOOTH_FROM_MS && limit.limit > 0 ? limit.windowMs / limit.limit : 0,
-    rule: ruleOf(limit),
+    rule: 'algorithm' in limit ? ruleOf(limit) : numbersOf(limit),
   };
 }
 
@@ -63,11 +69,18 @@ export function seconds(ms: number): number {
   return integer(ms / 1000);
 }
 
-function ruleOf({ algorithm, settings, limit, windowMs }: Limit): string {
-  const requests = `${limit} ${limit === 1 ? 'request' : 'requests'}`;
+const requestsOf = ({ limit }: Described): string => `${limit} ${limit === 1 ? 'request' : 'requests'}`;
+
+const numbersOf = (state: LimitState): string =>
+  `allows this caller ${requestsOf(state)} within ${formatDuration(state.windowMs)}`;
+
+function ruleOf(of: Limiter['limits'][number]): string {
+  const { algorithm, settings, windowMs } = of;
+  const requests = requestsOf(of);
   if (settings.capacity !== undefined && settings.refill !== undefined) {
     const every = formatDuration(durationMs(settings.every, 'every'));
     return `allows ${requests} at once, refilled at ${settings.refill} per ${every}`;
   }
+  if (algorithm.name === 'quota') return `allows ${requests} per ${settings.per ?? settings.every}`;
   return `allows ${requests} ${algorithm.name.startsWith('sliding') ? 'in any' : 'per'} ${formatDuration(windowMs)}`;
 }

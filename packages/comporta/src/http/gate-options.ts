@@ -1,3 +1,4 @@
+import type { FailureMode } from '../core/decision.js';
 import { ComportaError, show } from '../core/errors.js';
 
 const KINDS: Readonly<Record<string, 'object' | 'boolean' | 'function' | 'checked elsewhere'>> = {
@@ -11,6 +12,8 @@ const KINDS: Readonly<Record<string, 'object' | 'boolean' | 'function' | 'checke
   forwardedHeader: 'checked elsewhere',
   ipv6Prefix: 'checked elsewhere',
   headers: 'checked elsewhere',
+  allow: 'checked elsewhere',
+  deny: 'checked elsewhere',
   countPreflight: 'boolean',
   onError: 'function',
   onVerdict: 'function',
@@ -29,6 +32,19 @@ export function checkGateOptions(options: unknown): void {
       throw refusal(name, `expected a ${kind}, got ${show(value)}`);
     }
   }
+}
+
+/** A number of processes that no policy asks for is a limit that nobody keeps. */
+export function checkInstances(instances: unknown, modes: readonly (FailureMode | undefined)[]): void {
+  const isUsed = modes.length === 0 || modes.some((mode) => (mode ?? 'local') === 'local');
+  if (typeof instances !== 'number' || isUsed) return;
+  throw refusal('instances', 'changes nothing, for no policy has onStoreFailure local; remove it');
+}
+
+/** When a Fastify limiter decides. */
+export function checkHook(hook: unknown = 'onRequest'): 'onRequest' | 'preHandler' {
+  if (hook === 'onRequest' || hook === 'preHandler') return hook;
+  throw refusal('hook', `expected onRequest or preHandler, got ${show(hook)}`);
 }
 
 function refusal(field: string, message: string): ComportaError {

@@ -2,7 +2,7 @@ import type { Decision } from '../core/decision.js';
 import type { ComportaError } from '../core/errors.js';
 import type { RequestView } from '../identity/view.js';
 import type { Limiter, LimiterOptions } from '../limiter/limiter.js';
-import type { Policy } from '../policies/policy.js';
+import type { AddressList, Outcome, Policy } from '../policies/policy.js';
 import type { MaybePromise, Store } from '../stores/store.js';
 import { checkGateOptions } from './gate-options.js';
 import type { Field, HeaderForm } from './headers.js';
@@ -25,6 +25,10 @@ export interface GateOptions<Request = unknown> {
   /** Bits of an IPv6 address that name one client: 32 to 128, 64 by default. */
   readonly ipv6Prefix?: number;
   readonly headers?: HeaderForm | readonly HeaderForm[];
+  /** Clients that no policy applies to: addresses and CIDRs, or a function. */
+  readonly allow?: AddressList<Request>;
+  /** Clients that are refused with 403, and not counted; before `allow`. */
+  readonly deny?: AddressList<Request>;
   /** Count CORS preflight requests too; false by default. */
   readonly countPreflight?: boolean;
   /** Told of faulty key and cost functions and of clients without an address; prints each once by default. */
@@ -36,7 +40,7 @@ export interface GateOptions<Request = unknown> {
 /** What to do with one request. */
 export interface Verdict {
   readonly allowed: boolean;
-  /** 429 for a denial, 503 when `closed` during an outage, 0 when allowed. */
+  /** 429 for a denial, 503 when `closed` during an outage, 403 by a list of `deny`, 0 when allowed. */
   readonly status: number;
   /** To set on the response, allowed or not. Names are lower case. */
   readonly headers: readonly Field[];
@@ -44,6 +48,15 @@ export interface Verdict {
   readonly body: string;
   /** One per matching policy, in order; shadow policies included. */
   readonly decisions: readonly Decision[];
+  /** Those of the decisions that are reported and not enforced. */
+  readonly shadowed: readonly Decision[];
+  /** Whose `deny` names the request: policies by name, those in shadow mode included; `*` is the gate's own. */
+  readonly deniedBy: readonly string[];
+  /**
+   * To be called when the response has ended, in whatever way; `undefined` when nothing is to be done then.
+   * Only the first call counts; it never throws.
+   */
+  readonly finish?: ((outcome: Outcome) => void) | undefined;
 }
 
 export interface Gate<Request = unknown> {
@@ -54,7 +67,7 @@ export interface Gate<Request = unknown> {
   check(view: RequestView<Request>, signal?: AbortSignal, cost?: number): MaybePromise<Verdict>;
   /** The limiter of each policy, by name. */
   readonly limiters: ReadonlyMap<string, Limiter>;
-  /** Ends the limiters, and the store when the gate made it. */
+  /** Ends the limiters, and the store when the gate made it, after what responses that have ended still change. */
   close(): Promise<void>;
 }
 

@@ -2,15 +2,26 @@ export { parseIp } from '../identity/ip.js';
 export { parseProxies, type TrustedProxies } from '../identity/proxies.js';
 export { ANONYMOUS, type Key, type KeySource } from '../identity/subject.js';
 export { pathSegments, resolvedSegments } from '../policies/path.js';
-export type { Match, Policy } from '../policies/policy.js';
+export type {
+  AccessList,
+  AddressList,
+  CountFunction,
+  Match,
+  Outcome,
+  PlanSource,
+  Policy,
+} from '../policies/policy.js';
 export { type PathReadings, pathReadings } from '../policies/readings.js';
 export { applyFields, type FieldTarget } from './apply.js';
 export { createGate, type Gate, type GateOptions, type Verdict } from './gate.js';
+export { checkHook } from './gate-options.js';
 export type { Field, HeaderForm } from './headers.js';
 export { type Mounted, mount, type RateLimitOptions } from './mount.js';
+export { type NodeResponse, onNodeEnd } from './node-end.js';
 export { type NodeRequest, NodeView } from './node-view.js';
 export { type Responder, respond } from './respond.js';
 export type { RequestView } from './view.js';
+export { answerWeb } from './web-end.js';
 export { WebView } from './web-view.js';
 
 /** Value for `Access-Control-Expose-Headers`: without it browsers hide the fields from cross-origin scripts. */

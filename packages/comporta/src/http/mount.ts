@@ -10,7 +10,8 @@ import { ALLOWED } from './verdict.js';
 /** Options of an adapter: a list of policies, or the fields of the only one (`default` unless named). */
 export type RateLimitOptions<Request = unknown> =
   | GateOptions<Request>
-  | (Omit<GateOptions<Request>, 'policies'> & Omit<Policy<Request>, 'name'> & { readonly name?: string });
+  | (Omit<GateOptions<Request>, 'policies' | 'allow' | 'deny'> &
+      Omit<Policy<Request>, 'name'> & { readonly name?: string });
 
 /** A gate as an adapter uses it. */
 export interface Mounted<Request = unknown> {
@@ -44,7 +45,22 @@ const MOUNTED_TWICE: ComportaError = new ComportaError(
   'rateLimit: the same limiter met a request twice; it was counted once, but mount it in one place only',
 );
 
-const POLICY_FIELDS: readonly string[] = ['name', 'match', 'key', 'limits', 'cost', 'shadow'];
+const POLICY_FIELDS: readonly string[] = [
+  'name',
+  'match',
+  'key',
+  'limits',
+  'cost',
+  'count',
+  'plans',
+  'plan',
+  'blocks',
+  'overrides',
+  'revision',
+  'allow',
+  'deny',
+  'shadow',
+];
 
 function toGateOptions<Request>(options: RateLimitOptions<Request>): GateOptions<Request> {
   if (typeof options !== 'object' || options === null || 'policies' in options) return options as GateOptions<Request>;

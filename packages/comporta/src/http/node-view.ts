@@ -5,7 +5,12 @@ export interface NodeRequest {
   readonly method?: string | undefined;
   readonly url?: string | undefined;
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
-  readonly socket?: { readonly remoteAddress?: string | undefined } | null;
+  readonly socket?: NodeSocket | null;
+}
+
+export interface NodeSocket {
+  readonly remoteAddress?: string | undefined;
+  once?(name: 'close', listener: () => void): unknown;
 }
 
 /** A view of a Node request; `request` is what key and cost functions get. */

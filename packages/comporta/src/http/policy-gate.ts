@@ -3,22 +3,33 @@ import { ComportaError, isComportaError } from '../core/errors.js';
 import { messageOf } from '../identity/subject.js';
 import type { RequestView } from '../identity/view.js';
 import type { CallOptions, Limiter } from '../limiter/limiter.js';
+import { compileAccess, type IsListed } from '../policies/access.js';
 import { compilePolicies } from '../policies/compile.js';
 import { Target } from '../policies/match.js';
 import { memoryStore } from '../stores/memory.js';
 import type { MaybePromise, Store } from '../stores/store.js';
-import { type Ask, chain, decideEach } from './ask.js';
-import { clientNameOf } from './client.js';
+import { chain, decideEach } from './ask.js';
+import { createReportedClientOf } from './client.js';
+import { Finishing } from './finish.js';
 import type { Gate, GateOptions, Verdict } from './gate.js';
+import { checkInstances } from './gate-options.js';
 import { createHeaderWriter, type HeaderWriter } from './headers.js';
 import { createReport, type Report } from './report.js';
 import { checkItemNames, createRule, type Rule } from './rule.js';
-import { ALLOWED, UNAVAILABLE, verdictOf } from './verdict.js';
+import { type Met, tasksOf } from './tasks.js';
+import { ALLOWED, forbidden, UNAVAILABLE, verdictOf } from './verdict.js';
 
-/** A policy that applies to a request, with what to ask its limiter. */
-interface Met<Request> extends Ask {
-  readonly rule: Rule<Request>;
+/** The policies that a request met. */
+interface Meeting<Request> {
+  readonly asks: readonly Met<Request>[];
+  /** Policies whose `deny` names it, and whether one of them is enforced. */
+  readonly deniedBy: readonly string[];
+  readonly isDenied: boolean;
 }
+
+const NOBODY: readonly string[] = [];
+/** Stands for the gate's own `deny`: no policy can have this name. */
+const GATE = ['*'];
 
 /** The one implementation of {@link Gate}. */
 export class PolicyGate<Request> implements Gate<Request> {
@@ -26,15 +37,26 @@ export class PolicyGate<Request> implements Gate<Request> {
   readonly #rules: readonly Rule<Request>[];
   readonly #write: HeaderWriter;
   readonly #report: Report;
+  readonly #finishing: Finishing;
+  readonly #isAllowed: IsListed<Request> | undefined;
+  readonly #isDenied: IsListed<Request> | undefined;
   readonly #options: GateOptions<Request>;
   readonly #ownStore: Store | undefined;
 
   constructor(options: GateOptions<Request>) {
     const report = createReport(options.onError);
-    const compiled = compilePolicies(options.policies, { report, clientIp: clientNameOf(options, report) });
+    const context = { report, clientOf: createReportedClientOf(options, report) };
+    const compiled = compilePolicies(options.policies, context);
+    this.#isAllowed = compileAccess(options.allow, 'allow', undefined, context);
+    this.#isDenied = compileAccess(options.deny, 'deny', undefined, context);
+    this.#finishing = new Finishing(report);
     this.#write = createHeaderWriter(options.headers);
     this.#ownStore = options.store === undefined ? memoryStore() : undefined;
     const store = options.store ?? (this.#ownStore as Store);
+    checkInstances(
+      options.instances,
+      compiled.map(({ policy }) => policy.onStoreFailure ?? options.onStoreFailure),
+    );
     this.#rules = compiled.map((policy) => createRule(policy, store, options));
     checkItemNames(this.#rules);
     this.#report = report;
@@ -54,6 +76,7 @@ export class PolicyGate<Request> implements Gate<Request> {
   }
 
   async close(): Promise<void> {
+    await this.#finishing.idle();
     await Promise.all(this.#rules.map(({ limiter }) => limiter.close()));
     await this.#ownStore?.close();
   }
@@ -63,28 +86,48 @@ export class PolicyGate<Request> implements Gate<Request> {
     signal: AbortSignal | undefined,
     cost: number | undefined,
   ): MaybePromise<Verdict> {
-    const asks = this.#asksOf(view, cost);
-    if (asks.length === 0) return ALLOWED;
+    if (this.#isDenied?.(view, '') === true) return forbidden(GATE);
+    if (this.#isAllowed?.(view, '') === true) return ALLOWED;
+    const meeting = this.#meet(view, cost);
+    const { asks, isDenied, deniedBy } = meeting;
+    if (isDenied) return forbidden(deniedBy);
+    if (asks.length === 0) return deniedBy === NOBODY ? ALLOWED : { ...ALLOWED, deniedBy };
     const options: CallOptions = signal === undefined ? {} : { signal };
-    return chain(decideEach(asks, options), (decisions) => this.#conclude(asks, decisions));
+    return chain(decideEach(asks, options), (decisions) => this.#conclude(view, meeting, decisions));
   }
 
-  #asksOf(view: RequestView<Request>, given: number | undefined): readonly Met<Request>[] {
+  #meet(view: RequestView<Request>, given: number | undefined): Meeting<Request> {
     const target = new Target(view);
     const asks: Met<Request>[] = [];
+    let deniedBy = NOBODY;
+    let isDenied = false;
     for (const rule of this.#rules) {
       const params = rule.match(target);
       if (params === undefined) continue;
-      const { limiter, shadow } = rule;
-      asks.push({ rule, limiter, shadow, subject: rule.subjectOf(view, params), cost: rule.costOf(view, given) });
+      const { limiter } = rule;
+      const subject = rule.subjectOf(view, params);
+      const shadow = rule.isShadowed(subject);
+      if (rule.isDenied?.(view, subject) === true) {
+        deniedBy = [...deniedBy, limiter.policy];
+        isDenied ||= !shadow;
+      } else if (rule.isAllowed?.(view, subject) !== true) {
+        const plan = rule.planOf?.(view, params);
+        asks.push({ rule, limiter, shadow, subject, cost: rule.costOf(view, given), plan });
+      }
     }
-    return asks;
+    return { asks, deniedBy, isDenied };
   }
 
-  #conclude(asks: readonly Met<Request>[], decisions: readonly Decision[]): Verdict {
-    const answers = asks.map(({ rule }, i) => ({ fields: rule.fields, decision: decisions[i] as Decision }));
+  #conclude(view: RequestView<Request>, { asks, deniedBy }: Meeting<Request>, decisions: readonly Decision[]): Verdict {
+    const answers = asks.map(({ rule, plan }, i) => {
+      const decision = decisions[i] as Decision;
+      return { fields: rule.fields.of(plan, decision), decision };
+    });
     const enforced = answers.filter((_, i) => asks[i]?.shadow === false);
-    return verdictOf(enforced, decisions, this.#write(enforced));
+    const shadowed = enforced.length === answers.length ? [] : decisions.filter((_, i) => asks[i]?.shadow === true);
+    const verdict = verdictOf(enforced, decisions, this.#write(enforced), { shadowed, deniedBy });
+    const tasks = verdict.allowed ? tasksOf(view, asks, decisions) : [];
+    return tasks.length === 0 ? verdict : { ...verdict, finish: this.#finishing.once(tasks) };
   }
 
   /** A gate that is closed, or broken: what the policies ask for when nobody can count. */

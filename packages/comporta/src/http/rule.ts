@@ -3,14 +3,13 @@ import { createLimiter } from '../limiter/create.js';
 import type { Limiter, LimiterOptions } from '../limiter/limiter.js';
 import type { CompiledPolicy } from '../policies/compile.js';
 import type { Store } from '../stores/store.js';
-import { describePolicy, type PolicyFields } from './fields.js';
+import { DecidedFields } from './decided-fields.js';
 import type { GateOptions } from './gate.js';
 
 /** A policy at work: compiled, with its limiter and its fields. */
 export interface Rule<Request = unknown> extends CompiledPolicy<Request> {
   readonly limiter: Limiter;
-  readonly fields: PolicyFields;
-  readonly shadow: boolean;
+  readonly fields: DecidedFields;
 }
 
 /** Gives a policy its limiter; errors name the policy's own field. */
@@ -20,7 +19,7 @@ export function createRule<Request>(
   options: GateOptions<Request>,
 ): Rule<Request> {
   const limiter = limiterOf(compiled, store, options);
-  return { ...compiled, limiter, fields: describePolicy(limiter), shadow: compiled.policy.shadow ?? false };
+  return { ...compiled, limiter, fields: new DecidedFields(limiter, compiled.policy) };
 }
 
 function limiterOf<Request>(
@@ -30,11 +29,14 @@ function limiterOf<Request>(
 ): Limiter {
   const timeoutMs = policy.timeoutMs ?? shared.timeoutMs;
   const onStoreFailure = policy.onStoreFailure ?? shared.onStoreFailure;
-  const { instances, payBack } = shared;
+  // They are about mode local, and may be set for the policies that have it beside others that do not.
+  const { instances: sharedInstances, payBack } = (onStoreFailure ?? 'local') === 'local' ? shared : {};
+  const instances = policy.instances ?? sharedInstances;
   const options: LimiterOptions = {
     policy: policy.name,
     limits: policy.limits,
     store,
+    ...defined({ plans: policy.plans, overrides: policy.overrides, revision: policy.revision, blocks: policy.blocks }),
     ...(instances === undefined ? {} : { instances }),
     ...(payBack === undefined ? {} : { payBack }),
     ...(timeoutMs === undefined ? {} : { timeoutMs }),
@@ -47,13 +49,20 @@ function limiterOf<Request>(
   }
 }
 
+type Defined<T> = { [K in keyof T]?: Exclude<T[K], undefined> };
+
+function defined<T extends object>(value: T): Defined<T> {
+  return Object.fromEntries(Object.entries(value).filter(([, part]) => part !== undefined)) as Defined<T>;
+}
+
 /** Options of the gate alone. */
-const SHARED: readonly string[] = ['store', 'instances', 'payBack'];
+const SHARED: readonly string[] = ['store', 'payBack'];
+/** Those that a policy may set for itself. */
+const OVERRIDABLE: readonly string[] = ['timeoutMs', 'onStoreFailure', 'instances'];
 
 /** Settings that a policy takes from the gate keep their name; all others are the policy's. */
 function located({ code, message, field }: ComportaError, policy: object, start: string): ComportaError {
-  const isShared =
-    SHARED.includes(field) || ((field === 'timeoutMs' || field === 'onStoreFailure') && !Object.hasOwn(policy, field));
+  const isShared = SHARED.includes(field) || (OVERRIDABLE.includes(field) && !Object.hasOwn(policy, field));
   return isShared
     ? new ComportaError(code, message, field)
     : new ComportaError(code, `${start}.${message}`, `${start}.${field}`);
@@ -63,7 +72,7 @@ function located({ code, message, field }: ComportaError, policy: object, start:
 export function checkItemNames(rules: readonly Rule<never>[]): void {
   const owners = new Map<string, Rule<never>>();
   for (const rule of rules) {
-    for (const { name } of rule.fields.limits) {
+    for (const name of new Set(rule.fields.known.flatMap(({ limits }) => limits.map((limit) => limit.name)))) {
       const owner = owners.get(name);
       if (owner !== undefined) {
         const message = `${rule.field}.name: the fields would name both it and ${owner.field} "${name}"; rename one`;

@@ -1,22 +1,33 @@
 import type { Decision } from '../core/decision.js';
-import { denialOf, OUTAGE } from './denial.js';
+import { denialOf, FORBIDDEN, OUTAGE } from './denial.js';
 import type { Verdict } from './gate.js';
 import type { Answer, Field } from './headers.js';
 
+const NOBODY: Pick<Verdict, 'decisions' | 'shadowed' | 'deniedBy'> = { decisions: [], shadowed: [], deniedBy: [] };
+
 /** For requests that no policy applies to. */
-export const ALLOWED: Verdict = { allowed: true, status: 0, headers: [], body: '', decisions: [] };
+export const ALLOWED: Verdict = { allowed: true, status: 0, headers: [], body: '', ...NOBODY };
 
 /** For requests that could not even be put to a store, where a policy asks to refuse then. */
-export const UNAVAILABLE: Verdict = { allowed: false, ...OUTAGE, decisions: [] };
+export const UNAVAILABLE: Verdict = { allowed: false, ...OUTAGE, ...NOBODY };
+
+/** For requests that a list of `deny` names. */
+export function forbidden(deniedBy: readonly string[]): Verdict {
+  return { allowed: false, ...FORBIDDEN, ...NOBODY, deniedBy };
+}
+
+/** What a verdict tells beside what to answer. */
+type Told = Pick<Verdict, 'shadowed' | 'deniedBy'>;
 
 /** The verdict on a request: refused when any enforced policy refuses it. */
 export function verdictOf(
   enforced: readonly Answer[],
   decisions: readonly Decision[],
   fields: readonly Field[],
+  told: Told,
 ): Verdict {
   const refused = enforced.filter(({ decision }) => !decision.allowed);
-  if (refused.length === 0) return { allowed: true, status: 0, headers: fields, body: '', decisions };
+  if (refused.length === 0) return { allowed: true, status: 0, headers: fields, body: '', decisions, ...told };
   const { status, headers, body } = denialOf(refused);
-  return { allowed: false, status, headers: [...headers, ...fields], body, decisions };
+  return { allowed: false, status, headers: [...headers, ...fields], body, decisions, ...told };
 }

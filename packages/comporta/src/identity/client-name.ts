@@ -1,7 +1,7 @@
 import { ComportaError, show } from '../core/errors.js';
 import { clientIp } from './client-ip.js';
-import { parseNode } from './ip.js';
-import { formatClient } from './ip-text.js';
+import { type IpBytes, parseNode } from './ip.js';
+import { formatClient, ownerOf } from './ip-text.js';
 import { memo } from './memo.js';
 import { parseProxies } from './proxies.js';
 import { watchForProxy } from './proxy-watch.js';
@@ -18,53 +18,60 @@ export interface ClientIpOptions {
   readonly onProxySuspected?: (peer: string) => void;
 }
 
-/** Names the client of a request: `203.0.113.9`, `2001:db8:1:2::/64`, or `undefined` when nobody can tell. */
-export type ClientName = (view: RequestView) => string | undefined;
+/** Who sent a request. */
+export interface Client {
+  /** `203.0.113.9`, `2001:db8:1:2::/64`. */
+  readonly name: string;
+  readonly address: IpBytes;
+}
+
+/** Finds the client of a request; `undefined` when nobody can tell. */
+export type ClientOf = (view: RequestView) => Client | undefined;
 
 /** Answers remembered: enough for the busy clients, and bounded, because long headers are read afresh. */
 const MEMO_MAX = 2048;
 const MEMO_LENGTH_MAX = 128;
 
-/** Makes a {@link ClientName}; throws `ERR_PROXIES` or `ERR_OPTION` naming the option that cannot be meant. */
-export function createClientName(options: ClientIpOptions = {}): ClientName {
+/** Makes a {@link ClientOf}; throws `ERR_PROXIES` or `ERR_OPTION` naming the option that cannot be meant. */
+export function createClientOf(options: ClientIpOptions = {}): ClientOf {
   const { trustedProxies = [], forwardedHeader = 'x-forwarded-for', ipv6Prefix = 64 } = options;
   const trusts = parseProxies(trustedProxies);
   const header = checkHeader(forwardedHeader);
   checkPrefix(ipv6Prefix);
 
-  const nameOf = (peer: string | undefined, values: readonly string[]): string | undefined => {
+  const find = (peer: string | undefined, values: readonly string[]): Client | undefined => {
     const ip = clientIp({ peer, values }, trusts, header === 'forwarded');
-    return ip === undefined ? undefined : formatClient(ip, ipv6Prefix);
+    return ip === undefined ? undefined : { name: formatClient(ip, ipv6Prefix), address: ownerOf(ip) };
   };
-  const behindProxy = forwardedName(header, nameOf);
+  const behindProxy = forwardedClient(header, find);
   const watch = watchForProxy(header, options.onProxySuspected ?? (() => {}));
-  const peerOf = memo(MEMO_MAX, (peer) => ({ name: nameOf(peer, []), trusted: trusts(parseNode(peer)) }));
+  const peerOf = memo(MEMO_MAX, (peer) => ({ client: find(peer, []), trusted: trusts(parseNode(peer)) }));
 
   return (view) => {
     if (view.peerAddress === undefined) return behindProxy(view);
-    const { name, trusted } = peerOf(view.peerAddress);
-    if (name === undefined) return undefined;
+    const { client, trusted } = peerOf(view.peerAddress);
+    if (client === undefined) return undefined;
     if (trusted) return behindProxy(view);
     watch(view.peerAddress, view);
-    return name;
+    return client;
   };
 }
 
 /** Reads the header of a trusted peer; the usual case, one short line, is remembered. */
-function forwardedName(
+function forwardedClient(
   header: string,
-  nameOf: (peer: string | undefined, values: readonly string[]) => string | undefined,
-): ClientName {
+  find: (peer: string | undefined, values: readonly string[]) => Client | undefined,
+): ClientOf {
   const remembered = memo(MEMO_MAX, (claim) => {
     const space = claim.indexOf(' ');
-    return nameOf(space === 0 ? undefined : claim.slice(0, space), [claim.slice(space + 1)]);
+    return find(space === 0 ? undefined : claim.slice(0, space), [claim.slice(space + 1)]);
   });
   return (view) => {
     const values = view.header(header);
     const [value = ''] = values;
     return values.length === 1 && value.length <= MEMO_LENGTH_MAX
       ? remembered(`${view.peerAddress ?? ''} ${value}`)
-      : nameOf(view.peerAddress, values);
+      : find(view.peerAddress, values);
   };
 }
 

@@ -24,18 +24,24 @@ function longestZeros(groups: readonly number[]): readonly [start: number, lengt
   return best;
 }
 
+/** The address that is behind another: of a NAT64 address the IPv4 client inside it. */
+export function ownerOf(bytes: IpBytes): IpBytes {
+  return hasPrefix(bytes, NAT64, 96) ? bytes.slice(12) : bytes;
+}
+
 /**
  * Text that names one client. An IPv4 address names itself; of IPv6 only the first `prefixBits` count,
  * since one client owns all the rest: `2001:db8:1:2::/64`. A 6to4 site owns a /48, and a NAT64
  * address stands for the IPv4 client inside it.
  */
 export function formatClient(bytes: IpBytes, prefixBits: number): string {
-  if (bytes.length === 4) return formatIp(bytes);
-  if (hasPrefix(bytes, NAT64, 96)) return formatIp(bytes.slice(12));
+  const owner = ownerOf(bytes);
+  if (owner.length === 4) return formatIp(owner);
   const bits = hasPrefix(bytes, SIX_TO_FOUR, 16) ? Math.min(48, prefixBits) : prefixBits;
   return bits === 128 ? formatIp(bytes) : `${formatIp(mask(bytes, bits))}/${bits}`;
 }
 
-function mask(bytes: IpBytes, bits: number): IpBytes {
+/** An address with all bits after the first `bits` cleared. */
+export function mask(bytes: IpBytes, bits: number): IpBytes {
   return bytes.map((byte, i) => byte & (0xff00 >> Math.min(8, Math.max(0, bits - i * 8))));
 }

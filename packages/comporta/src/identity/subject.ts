@@ -41,6 +41,11 @@ interface Part {
   readonly read: Reader;
 }
 
+/** Reads one part of a subject by itself; throws `ERR_KEY` when it is no source. */
+export function compileSource(source: unknown, field: string, clientIp: KeyContext['clientIp']): Reader {
+  return parsePart(source, field, { clientIp }).read;
+}
+
 /** Turns a key into the function that names a request's subject; throws `ERR_KEY` when it cannot be one. */
 export function compileKey<Request>(key: Key<Request>, context: KeyContext): SubjectOf<Request> {
   if (typeof key === 'function') return fromFunction(key, context);
@@ -54,13 +59,29 @@ export function compileKey<Request>(key: Key<Request>, context: KeyContext): Sub
   return parts.length === 1 ? single(parts[0] as Part) : composite(parts);
 }
 
+/**
+ * The subject of requests whose key has this value, or these values of a list of sources; `undefined`
+ * when the key can have none such.
+ */
+export function subjectOfValue(key: Key<never>, value: unknown): string | undefined {
+  if (key === GLOBAL) return undefined;
+  if (typeof key === 'function') return isFilled(value) ? `key=${value}` : undefined;
+  const prefixes = [key].flat().map(prefixOf);
+  const values = prefixes.length === 1 ? [value].flat() : value;
+  if (!Array.isArray(values) || values.length !== prefixes.length || !values.every(isFilled)) return undefined;
+  if (prefixes.length === 1) return `${prefixes[0]}=${values[0]}`;
+  return values.map((text: string, i) => `${prefixes[i]}=${escapeCommas(text)}`).join();
+}
+
+const isFilled = (value: unknown): value is string => typeof value === 'string' && value !== '';
+
 /** Parameters of the path that a key needs: every pattern that it is used with must have them. */
 export function pathParamsOf(key: Key<never>): readonly string[] {
   const sources = typeof key === 'function' ? [] : [key].flat();
   return sources.filter((source) => source.startsWith('path:')).map((source) => source.slice(5));
 }
 
-function parsePart(source: unknown, field: string, { clientIp }: KeyContext): Part {
+function parsePart(source: unknown, field: string, { clientIp }: Pick<KeyContext, 'clientIp'>): Part {
   if (source === 'ip') return { prefix: 'ip', read: clientIp };
   const [, kind = '', written = ''] = (typeof source === 'string' && /^([a-z]+):(.+)$/s.exec(source)) || [];
   const reader = Object.hasOwn(readers, kind) ? readers[kind] : undefined;
@@ -69,7 +90,15 @@ function parsePart(source: unknown, field: string, { clientIp }: KeyContext): Pa
     throw refusal(field, `${show(written)} cannot be the name of a ${kind}`);
   }
   const name = kind === 'header' ? written.toLowerCase() : written;
-  return { prefix: `${kind}.${name}`, read: reader(name) };
+  return { prefix: prefixOf(source as string), read: reader(name) };
+}
+
+/** Start of the subjects of a source that has been understood. */
+function prefixOf(source: string): string {
+  const colon = source.indexOf(':');
+  if (colon < 0) return source;
+  const name = source.slice(colon + 1);
+  return `${source.slice(0, colon)}.${source.startsWith('header:') ? name.toLowerCase() : name}`;
 }
 
 function refuseRepeated(parts: readonly Part[], field: string): void {

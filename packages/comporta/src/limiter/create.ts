@@ -1,5 +1,3 @@
-import type { Limit } from '../algorithms/algorithm.js';
-import { checkName, withIds } from '../algorithms/limits.js';
 import type { FailureMode } from '../core/decision.js';
 import { ComportaError, show } from '../core/errors.js';
 import { Emitter, type LimiterEvents } from '../core/events.js';
@@ -7,15 +5,34 @@ import { type Clock, systemClock } from '../core/time.js';
 import { Guard } from '../resilience/guard.js';
 import { healthOf } from '../resilience/health.js';
 import { LocalShare } from '../resilience/local-share.js';
-import { memoryStore } from '../stores/memory.js';
+import { Reports } from '../resilience/reports.js';
+import { memoryStore, standInStore } from '../stores/memory.js';
 import { ALONE } from '../stores/presence.js';
-import type { Plan } from '../stores/store.js';
+import type { Plan, Store } from '../stores/store.js';
+import { Actions } from './actions.js';
+import { Denials } from './denials.js';
 import { GuardedLimiter } from './guarded.js';
 import type { Limiter, LimiterOptions } from './limiter.js';
+import { planOf, plansOf } from './plan.js';
+import { Variants } from './variants.js';
+import { checkMaxWaiters } from './wait.js';
 
 const MODES: readonly FailureMode[] = ['local', 'open', 'closed'];
-const OPTIONS: readonly string[] = ['policy', 'limits', 'store', 'timeoutMs', 'onStoreFailure', 'instances', 'payBack'];
-const LIMITS_MAX = 8;
+const OPTIONS: readonly string[] = [
+  'policy',
+  'limits',
+  'store',
+  'timeoutMs',
+  'onStoreFailure',
+  'instances',
+  'payBack',
+  'maxWaiters',
+  'plans',
+  'planOf',
+  'overrides',
+  'revision',
+  'blocks',
+];
 const TIMEOUT_MAX_MS = 60_000;
 const INSTANCES_MAX = 100_000;
 
@@ -34,37 +51,51 @@ export function createLimiter(options: LimiterOptions): Limiter {
 /** As {@link createLimiter}, with the clock that times the calls: for tests and simulation. */
 export function wire(options: LimiterOptions, clock: Clock): Limiter {
   const { timeoutMs, mode, instances, payBack } = checkOptions(options);
+  const maxWaiters = checkMaxWaiters(options.maxWaiters);
   const plan = planOf(options);
   const events = new Emitter<LimiterEvents>();
   const store = options.store ?? memoryStore({ clock });
-  const local = store.kind === 'memory' ? store : memoryStore({ clock, onWarning: (text) => store.warn?.(text) });
+  if (store.kind === 'memory' && instances !== 'auto') warnOfMemory(store, plan.policy);
+  const local = store.kind === 'memory' ? store : standInStore(clock, (text) => store.warn?.(text));
   const health = healthOf(store, clock);
-  const guardOptions = { policy: plan.policy, timeoutMs, mode, payBack, clock, events };
+  const reports = new Reports(health, { policy: plan.policy, mode, clock, events });
   const bound = store.bind(plan);
   const partOf =
     instances === 'auto' ? () => bound.part?.() ?? ALONE : () => ({ processes: instances, rank: instances });
-  const guard = new Guard(plan, bound, new LocalShare(plan, local, partOf), health, guardOptions);
+  const guardOf = (limits: Plan['limits']): Guard => {
+    const of = { ...plan, limits };
+    const share = new LocalShare(of, local, { clock, partOf, remembers: mode === 'local' && local !== store });
+    const reached = limits === plan.limits ? bound : store.bind(of);
+    return new Guard(of, reached, share, health, { timeoutMs, mode, payBack, clock, reports });
+  };
+  const variants = new Variants({
+    table: { limits: plan.limits, plans: plansOf(options) },
+    revision: options.revision,
+    haveTerms: plan.haveTerms === true,
+    planOf: options.planOf,
+    guardOf,
+    onUnknown: (text) => reports.misunderstood(text),
+  });
   const unlisten = health.events.on('breaker', (event) => events.emit('breaker', event));
-  return new GuardedLimiter(plan, guard, events, async () => {
+  const waiting = { clock, maxWaiters, isShared: () => partOf().processes > 1 };
+  const release = async (): Promise<void> => {
     unlisten();
-    guard.close();
+    variants.close();
     if (local !== store) await local.close();
     if (options.store === undefined) await store.close();
+  };
+  const denials = new Denials(events, clock);
+  return new GuardedLimiter({
+    plan,
+    variants,
+    actions: new Actions(plan, variants, clock),
+    events,
+    denials,
+    waiting,
+    clock,
+    timeoutMs,
+    release,
   });
-}
-
-function planOf(options: LimiterOptions): Plan {
-  checkName(options.policy, 'policy');
-  const limits = Array.isArray(options.limits) ? (options.limits as readonly Limit[]) : [options.limits as Limit];
-  const isLimit = (limit: Limit | undefined) => typeof limit?.algorithm?.evaluate === 'function';
-  if (limits.length < 1 || limits.length > LIMITS_MAX || !limits.every(isLimit)) {
-    throw new ComportaError(
-      'ERR_LIMIT',
-      `limits: expected 1 to ${LIMITS_MAX} limits made by tokenBucket(), slidingWindow() and the like, got ${show(options.limits)}`,
-      'limits',
-    );
-  }
-  return { policy: options.policy, limits: withIds(limits) };
 }
 
 function checkOptions(options: LimiterOptions): Checked {
@@ -105,5 +136,26 @@ function checkOptions(options: LimiterOptions): Checked {
   if (typeof payBack !== 'boolean') {
     throw new ComportaError('ERR_OPTION', `payBack: expected true or false, got ${show(payBack)}`, 'payBack');
   }
+  checkUse(options, mode);
   return { timeoutMs, mode, instances, payBack };
+}
+
+/** Whoever sets how mode `local` counts, and has another mode, believes in a limit that nobody keeps. */
+function checkUse(options: LimiterOptions, mode: FailureMode): void {
+  if (mode === 'local') return;
+  for (const name of ['instances', 'payBack'] as const) {
+    const given = options[name];
+    if (given === undefined || given === 'auto' || given === false) continue;
+    const message = `${name}: ${given} changes nothing with onStoreFailure ${mode}; remove it, or choose local`;
+    throw new ComportaError('ERR_OPTION', message, name);
+  }
+}
+
+const warned: WeakSet<Store> = new WeakSet();
+
+/** Not refused: the same options serve in production with Redis and in development without. */
+function warnOfMemory(store: Store, policy: string): void {
+  if (warned.has(store)) return;
+  warned.add(store);
+  store.warn?.(`policy ${policy}: instances has no effect on a memory store, so every process admits the whole limit`);
 }

@@ -5,6 +5,9 @@ import type { Plan, StoreReply } from '../stores/store.js';
 /** With {@link PROCESS_ID}, makes ids unique over processes at the cost of one addition per decision. */
 let count = 0;
 
+/** A new id of a decision. */
+export const nextId = (): string => `${PROCESS_ID}${(count++).toString(36)}`;
+
 /** First character of the ids of looks: no other id begins so. */
 const LOOK = '.';
 
@@ -13,40 +16,62 @@ export function isLook({ id }: Decision): boolean {
   return id.startsWith(LOOK);
 }
 
+/** What a store was asked. */
+export interface Asked {
+  readonly policy: string;
+  readonly limits: Plan['limits'];
+  readonly subject: string;
+  readonly cost: number;
+  readonly id: string;
+}
+
+/** A new id of a decision that is only a look. */
+export const nextLookId = (): string => LOOK + nextId();
+
 /** Words a store's numbers as a decision. */
-export function toDecision(
-  plan: Plan,
-  reply: StoreReply,
-  operation: 'consume' | 'peek',
-  subject: string,
-  cost: number,
-): Decision {
-  const { numbers, degraded, atUs } = reply;
+export function toDecision({ policy, limits: of, subject, cost, id }: Asked, reply: StoreReply): Decision {
+  const { numbers, degraded, atUs, blockedMs } = reply;
   const limits: LimitState[] = [];
   let binding: LimitState | undefined;
   for (let i = 0; numbers.length > i * 4; i++) {
-    const state = stateOf(plan, numbers, i);
+    const state = stateOf(of, numbers, i);
     limits.push(state);
     if (binding === undefined || bindsMore(state, binding)) binding = state;
   }
   const allowed = binding === undefined ? degraded?.mode === 'open' : binding.retryAfterMs === 0;
   return {
     allowed,
-    reason: allowed ? undefined : reasonOf(binding),
-    policy: plan.policy,
+    reason: allowed ? undefined : blockedMs === undefined ? reasonOf(binding) : 'blocked',
+    policy,
     subject,
     cost,
-    id: `${operation === 'peek' ? LOOK : ''}${PROCESS_ID}${(count++).toString(36)}`,
+    id,
     atUs,
     limits,
     binding,
-    retryAfterMs: allowed ? 0 : binding === undefined ? null : binding.retryAfterMs,
+    retryAfterMs: allowed ? 0 : (blockedMs ?? binding?.retryAfterMs ?? null),
     degraded,
   };
 }
 
-function stateOf(plan: Plan, numbers: readonly number[], i: number): LimitState {
-  const { id, limit, windowMs } = plan.limits[i] as Plan['limits'][number];
+/** For somebody who waits behind the one that was refused, and longer; the limits' waits are those of the first. */
+export function refusedUnasked(refusal: Decision, cost: number, waitMs: number): Decision {
+  return { ...refusal, cost, id: nextId(), retryAfterMs: refusal.retryAfterMs === null ? null : waitMs };
+}
+
+/** For somebody who would have had to wait where too many wait already: nobody counted. */
+export function notQueued(policy: string, subject: string, cost: number): Decision {
+  const unknown = { limits: [], binding: undefined, retryAfterMs: null, degraded: undefined };
+  return { allowed: false, reason: 'too-many-waiting', policy, subject, cost, id: nextId(), atUs: 0, ...unknown };
+}
+
+/** Words a store's numbers, four per limit. */
+export function statesOf(limits: Plan['limits'], numbers: readonly number[]): LimitState[] {
+  return numbers.length === 0 ? [] : limits.map((_, i) => stateOf(limits, numbers, i));
+}
+
+function stateOf(limits: Plan['limits'], numbers: readonly number[], i: number): LimitState {
+  const { id, limit, windowMs } = limits[i] as Plan['limits'][number];
   const retryAfterMs = numbers[i * 4 + 1] as number;
   return {
     id,

@@ -1,29 +1,77 @@
-import type { Decision } from '../core/decision.js';
-import { ComportaError, show } from '../core/errors.js';
+import { UNITS_MAX } from '../algorithms/ranges.js';
+import type { Decision, LimitState } from '../core/decision.js';
+import type { Duration } from '../core/duration.js';
+import { ComportaError } from '../core/errors.js';
 import type { Emitter, LimiterEvents, Listener } from '../core/events.js';
-import type { Guard } from '../resilience/guard.js';
+import type { Clock } from '../core/time.js';
 import { checkSubject } from '../stores/keyspace.js';
-import type { MaybePromise, Plan } from '../stores/store.js';
-import { isLook, toDecision } from './decision.js';
+import type { ActionReply, MaybePromise, Plan, StoreReply } from '../stores/store.js';
+import type { Actions } from './actions.js';
+import { checkCall, checkCost, checkRefund } from './check.js';
+import { isLook, nextId, nextLookId, toDecision } from './decision.js';
+import type { Denials } from './denials.js';
+import type { AcquireOptions, Lease } from './lease.js';
 import type { CallOptions, Limiter } from './limiter.js';
+import { promised } from './promised.js';
+import { checkReserve, type Reservation, type ReserveOptions, type Settlement } from './reservation.js';
+import type { Override } from './terms.js';
+import type { Variant, Variants } from './variants.js';
+import { checkWaitOptions, WaitingRoom, type WaitOptions, type WaitSettings } from './wait.js';
+
+/** What a limiter is made of. */
+export interface LimiterParts {
+  readonly plan: Plan;
+  readonly variants: Variants;
+  readonly actions: Actions;
+  readonly events: Emitter<LimiterEvents>;
+  readonly denials: Denials;
+  readonly waiting: WaitSettings;
+  readonly clock: Clock;
+  readonly timeoutMs: number;
+  release(): Promise<void>;
+}
+
+/** One decision that is asked for. */
+interface Call {
+  readonly kind: 'consume' | 'peek' | 'take' | 'reserve';
+  readonly subject: string;
+  readonly cost: number;
+  readonly id: string;
+  readonly holdMs: number;
+  readonly options: CallOptions | undefined;
+  /** Listeners hear of a refusal. */
+  readonly isTold: boolean;
+  /** Where terms may make it begin anew: when it began. */
+  readonly sinceUs: number;
+}
+
+type Answer = MaybePromise<Decision>;
+
+/** A subject's terms may change while it is asked for; more often than this somebody changes them all the time. */
+const ROUNDS_MAX = 4;
 
 /** The one implementation of {@link Limiter}: checks arguments, asks the guard, words the decision. */
 export class GuardedLimiter implements Limiter {
   readonly policy: string;
   readonly limits: Limiter['limits'];
-  readonly #plan: Plan;
-  readonly #guard: Guard;
-  readonly #events: Emitter<LimiterEvents>;
-  readonly #release: () => Promise<void>;
+  readonly #parts: LimiterParts;
+  readonly #variants: Variants;
+  readonly #waiting: WaitingRoom;
   #closed = false;
 
-  constructor(plan: Plan, guard: Guard, events: Emitter<LimiterEvents>, release: () => Promise<void>) {
+  constructor(parts: LimiterParts) {
+    const { plan, variants, waiting } = parts;
     this.policy = plan.policy;
     this.limits = plan.limits;
-    this.#plan = plan;
-    this.#guard = guard;
-    this.#events = events;
-    this.#release = release;
+    this.#parts = parts;
+    this.#variants = variants;
+    this.#waiting = new WaitingRoom(plan.policy, waiting, {
+      ask: (subject, cost) => this.#ask('consume', subject, cost, undefined, { isTold: false }),
+      giveBack: ({ subject, id: decisionId, atUs, cost: amount, degraded }) =>
+        void variants.of(subject).guard.refund({ subject, decisionId, atUs, amount }, degraded),
+      tell: (refusal) => parts.denials.tell(refusal),
+      isHeld: (subject, id) => variants.of(subject).limits.some((limit) => limit.id === id && limit.algorithm.holds),
+    });
   }
 
   consume(subject: string, options?: CallOptions): Promise<Decision> {
@@ -35,120 +83,174 @@ export class GuardedLimiter implements Limiter {
     return this.#ask(cost === 0 ? 'peek' : 'consume', subject, cost, options);
   }
 
+  wait(subject: string, options: WaitOptions = {}): Promise<Decision> {
+    return promised(() => {
+      const { maxWaitMs: _, ...call } = checkWaitOptions(options);
+      const cost = this.#check(subject, call);
+      const { limits } = this.#variants.of(subject);
+      if (cost === 0) return this.#ask('peek', subject, cost, undefined);
+      const canFit = limits.every(({ limit, algorithm }) => cost <= limit || algorithm.holds);
+      return canFit ? this.#waiting.wait(subject, cost, options) : this.#ask('consume', subject, cost, undefined);
+    });
+  }
+
+  async acquire(subject: string, options: AcquireOptions = {}): Promise<Lease> {
+    const { maxWaitMs = 0, ...call } = options;
+    return this.hold(await (maxWaitMs > 0 ? this.wait(subject, options) : this.consume(subject, call)));
+  }
+
+  hold(decision: Decision): Lease {
+    this.#assertOpen();
+    return this.#parts.actions.hold(decision);
+  }
+
   peek(subject: string, options?: CallOptions): Promise<Decision> {
     return promised(() => this.#ask('peek', subject, this.#check(subject, options), options));
   }
 
+  consumeUpTo(subject: string, most: number, options?: CallOptions): Promise<Decision> {
+    return promised(() => {
+      checkCost(most, 1, UNITS_MAX);
+      this.#check(subject, options);
+      return this.#ask('take', subject, most, options);
+    });
+  }
+
+  async reserve(subject: string, options: ReserveOptions = {}): Promise<Reservation> {
+    const { call, holdMs, onExpiry } = checkReserve(options);
+    const cost = this.#check(subject, call);
+    const kind = onExpiry === 'release' ? 'reserve' : 'consume';
+    const decision = await this.#ask(kind, subject, cost, call, { holdMs });
+    return { ...decision, holdMs, onExpiry };
+  }
+
+  async settle(reservation: Reservation, cost: number): Promise<Settlement> {
+    this.#assertOpen();
+    return this.#parts.actions.settle(reservation, cost);
+  }
+
+  cancel(reservation: Reservation): Promise<Settlement> {
+    return this.settle(reservation, 0);
+  }
+
+  async charge(subject: string, cost = 1): Promise<readonly LimitState[]> {
+    this.#check(subject, undefined);
+    return this.#parts.actions.change('charge', subject, cost);
+  }
+
+  async reward(subject: string, cost = 1): Promise<readonly LimitState[]> {
+    this.#check(subject, undefined);
+    return this.#parts.actions.change('reward', subject, cost);
+  }
+
+  async block(subject: string, duration: Duration): Promise<void> {
+    this.#check(subject, undefined);
+    await this.#parts.actions.block(subject, duration);
+  }
+
+  async unblock(subject: string): Promise<boolean> {
+    this.#check(subject, undefined);
+    return this.#parts.actions.block(subject, 0);
+  }
+
+  async setOverride(subject: string, override: Override, lasts: Duration): Promise<void> {
+    this.#check(subject, undefined);
+    await this.#parts.actions.override(subject, override, lasts);
+  }
+
+  async removeOverride(subject: string): Promise<boolean> {
+    this.#check(subject, undefined);
+    return this.#parts.actions.override(subject, undefined, 0);
+  }
+
   async refund(decision: Decision, amount: number = decision?.cost): Promise<boolean> {
-    this.#checkRefund(decision, amount);
+    this.#assertOpen();
+    checkRefund(this.policy, decision, amount);
     if (amount === 0 || isLook(decision)) return false;
     const { subject, id: decisionId, atUs, degraded } = decision;
-    return this.#guard.refund({ subject, decisionId, atUs, amount }, degraded);
+    const charge = { subject, decisionId, atUs, amount, ...(amount < decision.cost ? { isPart: true } : {}) };
+    return this.#variants.of(subject).guard.refund(charge, degraded);
   }
 
   async reset(subject: string): Promise<{ readonly keysRemoved: number }> {
     this.#check(subject, undefined);
-    return { keysRemoved: await this.#guard.reset(subject) };
+    return { keysRemoved: await this.#variants.of(subject).guard.reset(subject) };
   }
 
   on<K extends keyof LimiterEvents>(name: K, listener: Listener<LimiterEvents[K]>): () => void {
-    return this.#events.on(name, listener);
+    return this.#parts.events.on(name, listener);
   }
 
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
-    await this.#release();
+    this.#waiting.close();
+    await this.#parts.actions.close();
+    await this.#parts.release();
   }
 
   #ask(
-    operation: 'consume' | 'peek',
+    kind: Call['kind'],
     subject: string,
     cost: number,
     options: CallOptions | undefined,
+    { id = kind === 'peek' ? nextLookId() : nextId(), holdMs = 0, isTold = kind !== 'peek' }: Partial<Call> = {},
   ): MaybePromise<Decision> {
-    return this.#guard.decide({
-      operation,
-      subject,
-      cost,
-      timeoutMs: options?.timeoutMs,
-      signal: options?.signal,
-      word: (reply) => toDecision(this.#plan, reply, operation, subject, cost),
-    });
+    const { plan, clock } = this.#parts;
+    const sinceUs = plan.haveTerms === true ? clock.nowUs() : 0;
+    const call = { kind, subject, cost, id, holdMs, options, isTold, sinceUs };
+    return this.#put(this.#variants.of(subject, options?.plan), call, options?.timeoutMs, 1);
+  }
+
+  #put(variant: Variant, call: Call, timeoutMs: number | undefined, round: number): MaybePromise<Decision> {
+    const { kind, subject, cost, id, holdMs, options } = call;
+    const { guard, terms } = variant;
+    const asking = { timeoutMs, signal: options?.signal, terms };
+    if (kind === 'consume' || kind === 'peek') {
+      const word = (reply: StoreReply) => this.#word(variant, call, reply, cost, round);
+      return guard.decide<Answer>({ ...asking, operation: kind, subject, cost, id, word }) as Answer;
+    }
+    const action = kind === 'take' ? { kind, subject, cost, id } : { kind, subject, cost, id, holdMs };
+    const word = (reply: ActionReply) =>
+      kind === 'take'
+        ? this.#word(variant, call, granted(reply), reply.word, round)
+        : this.#word(variant, call, reply, cost, round);
+    return guard.take<Answer>({ ...asking, action, word }) as Answer;
+  }
+
+  #word(variant: Variant, call: Call, reply: StoreReply, cost: number, round: number): Answer {
+    if (reply.terms !== undefined) return this.#again(call, reply.terms, round);
+    const { subject, id, isTold } = call;
+    const decision = toDecision({ policy: this.policy, limits: variant.limits, subject, cost, id }, reply);
+    if (!decision.allowed && isTold) this.#parts.denials.tell(decision);
+    return decision;
+  }
+
+  /** The store holds other terms for the subject: nothing was decided, and the time limit runs on. */
+  #again(call: Call, terms: string, round: number): Answer {
+    const { subject, options, sinceUs } = call;
+    const { clock, timeoutMs } = this.#parts;
+    this.#variants.learn(subject, terms);
+    const passedMs = (clock.nowUs() - sinceUs) / 1000;
+    const leftMs = round >= ROUNDS_MAX ? 0 : Math.max(0, (options?.timeoutMs ?? timeoutMs) - passedMs);
+    return this.#put(this.#variants.of(subject, options?.plan), call, leftMs, round + 1);
   }
 
   #check(subject: string, options: CallOptions | undefined): number {
-    if (this.#closed) throw new ComportaError('ERR_CLOSED', `limiter ${this.policy} is closed`);
+    this.#assertOpen();
     checkSubject(subject);
-    if (options !== undefined) checkOptions(options);
-    const cost = options?.cost === undefined ? 1 : options.cost;
-    if (!Number.isSafeInteger(cost) || cost < 0) {
-      throw new ComportaError(
-        'ERR_COST',
-        `cost: expected a whole number from 0 to 2^53 - 1, got ${show(options?.cost)}`,
-        'cost',
-      );
-    }
+    if (options === undefined) return 1;
+    checkCall(options);
+    const { cost = 1 } = options;
+    checkCost(cost, 0);
     return cost;
   }
 
-  #checkRefund(decision: Decision, amount: number): void {
+  #assertOpen(): void {
     if (this.#closed) throw new ComportaError('ERR_CLOSED', `limiter ${this.policy} is closed`);
-    const { id, policy, atUs, allowed, subject } = decision ?? {};
-    const isOurs = typeof id === 'string' && DECISION_ID.test(id) && policy === this.policy;
-    const isOfSubject = typeof subject === 'string' && subject !== '';
-    if (!isOurs || !isOfSubject || allowed !== true || !Number.isSafeInteger(atUs) || atUs < 0) {
-      throw new ComportaError(
-        'ERR_REFUND',
-        `decision: expected an allowed decision of policy ${this.policy}`,
-        'decision',
-      );
-    }
-    if (!Number.isSafeInteger(amount) || amount < 0 || amount > decision.cost) {
-      throw new ComportaError(
-        'ERR_REFUND',
-        `amount: expected a whole number from 0 to the decision's cost ${decision.cost}, got ${show(amount)}`,
-        'amount',
-      );
-    }
   }
 }
 
-/** The form of the ids that {@link toDecision} gives. */
-const DECISION_ID = /^\.?[0-9a-z]{1,64}$/;
-
-const CALL_OPTIONS: ReadonlySet<string> = new Set(['cost', 'signal', 'timeoutMs']);
-
-/** A mistyped cost must not count as 1 in silence. */
-function checkOptions(options: CallOptions): void {
-  if (typeof options !== 'object' || options === null) {
-    throw refusal('options', `expected { cost, signal, timeoutMs }, got ${show(options)}`);
-  }
-  for (const name in options) {
-    if (!CALL_OPTIONS.has(name)) throw refusal(name, 'unknown option of a call; there are cost, signal and timeoutMs');
-  }
-  const { signal, timeoutMs } = options;
-  if (timeoutMs !== undefined && !(typeof timeoutMs === 'number' && timeoutMs >= 0)) {
-    throw refusal('timeoutMs', `expected milliseconds of at least 0, got ${show(timeoutMs)}`);
-  }
-  if (
-    signal !== undefined &&
-    !(typeof signal?.aborted === 'boolean' && typeof signal.addEventListener === 'function')
-  ) {
-    throw refusal('signal', `expected an AbortSignal such as controller.signal, got ${show(signal)}`);
-  }
-}
-
-function refusal(field: string, message: string): ComportaError {
-  return new ComportaError('ERR_OPTION', `${field}: ${message}`, field);
-}
-
-/** An async function would add three ticks to every call that is a promise already. */
-function promised<T>(start: () => MaybePromise<T>): Promise<T> {
-  try {
-    const answer = start();
-    return answer instanceof Promise ? answer : Promise.resolve(answer);
-  } catch (error) {
-    return Promise.reject(error);
-  }
-}
+/** What was granted passes, whatever a further request would have to wait. */
+const granted = (reply: ActionReply): StoreReply =>
+  reply.word > 0 ? { ...reply, numbers: reply.numbers.map((number, i) => (i % 4 === 1 ? 0 : number)) } : reply;

@@ -1,7 +1,12 @@
 import type { Limit } from '../algorithms/algorithm.js';
-import type { Decision, FailureMode } from '../core/decision.js';
+import type { Decision, FailureMode, LimitState } from '../core/decision.js';
+import type { Duration } from '../core/duration.js';
 import type { LimiterEvents, Listener } from '../core/events.js';
 import type { MaybePromise, Store } from '../stores/store.js';
+import type { AcquireOptions, Lease } from './lease.js';
+import type { Reservation, ReserveOptions, Settlement } from './reservation.js';
+import type { Override } from './terms.js';
+import type { WaitOptions } from './wait.js';
 
 /** Settings of {@link createLimiter}. */
 export interface LimiterOptions {
@@ -22,6 +27,29 @@ export interface LimiterOptions {
   readonly instances?: number | 'auto';
   /** Charge the store, once it is back, with what mode `local` admitted in its place; true by default. */
   readonly payBack?: boolean;
+  /** Limits of further plans, by name: which one applies says `planOf`, or each call. Equal ids share their use. */
+  readonly plans?: Readonly<Record<string, Limit | readonly Limit[]>>;
+  /** Name of a subject's plan; `undefined` for the policy's own limits. Called for every decision. */
+  readonly planOf?: (subject: string) => string | undefined;
+  /** Subjects may have limits of their own: see {@link Limiter.setOverride}. Costs one GET a decision. */
+  readonly overrides?: boolean;
+  /**
+   * Number that grows with every change of the limits: processes with an older one then decide by the newest
+   * that has decided for a subject. Costs one GET and one SET a decision.
+   */
+  readonly revision?: number;
+  /** Subjects can be blocked: by hand, and by themselves after so many refusals. Costs one command a decision. */
+  readonly blocks?: true | BlockSettings;
+  /** Most calls of `wait` that wait at once, over all subjects: 0 to 1 000 000, 10 000 by default. */
+  readonly maxWaiters?: number;
+}
+
+/** `after` refusals `within` a time shut a subject out for as long as `lasts`. */
+export interface BlockSettings {
+  /** 1 to 1 000 000. */
+  readonly after: number;
+  readonly within: Duration;
+  readonly lasts: Duration;
 }
 
 /** Settings of one call. */
@@ -32,6 +60,8 @@ export interface CallOptions {
   readonly signal?: AbortSignal;
   /** A shorter time limit for this call, in ms. */
   readonly timeoutMs?: number;
+  /** Name of the plan that applies, where the policy has plans; else what `planOf` says. */
+  readonly plan?: string;
 }
 
 /** Decides for the subjects of one policy. */
@@ -42,6 +72,19 @@ export interface Limiter {
   consume(subject: string, options?: CallOptions): Promise<Decision>;
   /** As {@link Limiter.consume}, but without a promise when the store answers at once. */
   decide(subject: string, options?: CallOptions): MaybePromise<Decision>;
+  /**
+   * As {@link Limiter.consume}, but a refused call waits for its turn, in order of coming per subject and
+   * process. Refused at once when the wait cannot fit in `maxWaitMs`, when the cost can never fit, or when
+   * `maxWaiters` wait already. Rejects with the signal's reason, and with `ERR_CLOSED` on close.
+   */
+  wait(subject: string, options?: WaitOptions): Promise<Decision>;
+  /**
+   * Decides, waiting for up to `maxWaitMs` (0 by default), and holds the place that a concurrency limit gave:
+   * `await using lease = await limiter.acquire(subject)`.
+   */
+  acquire(subject: string, options?: AcquireOptions): Promise<Lease>;
+  /** Holds the place of an allowed decision that was made before. */
+  hold(decision: Decision): Lease;
   /** What `consume` would answer now; changes nothing. */
   peek(subject: string, options?: CallOptions): Promise<Decision>;
   /**
@@ -50,6 +93,29 @@ export interface Limiter {
    * store could not be reached in time.
    */
   refund(decision: Decision, amount?: number): Promise<boolean>;
+  /** Charges as much of `most` as every limit has room for; the decision's cost says how much, 0 when refused. */
+  consumeUpTo(subject: string, most: number, options?: CallOptions): Promise<Decision>;
+  /** Decides on an estimate, to be settled with the real cost within `holdMs`. */
+  reserve(subject: string, options?: ReserveOptions): Promise<Reservation>;
+  /**
+   * Puts the real cost in place of a reservation's, once: a smaller one gives back, a greater one is charged
+   * whether there is room or not, and that debt delays later requests. Rejects only on misuse.
+   */
+  settle(reservation: Reservation, cost: number): Promise<Settlement>;
+  /** As {@link Limiter.settle} with a cost of 0. */
+  cancel(reservation: Reservation): Promise<Settlement>;
+  /** Charges whether there is room or not; the limits afterwards. Rejects with a `StoreError` when the store cannot. */
+  charge(subject: string, cost?: number): Promise<readonly LimitState[]>;
+  /** Gives back the newest use, whoever's it was; the limits afterwards. Rejects as {@link Limiter.charge}. */
+  reward(subject: string, cost?: number): Promise<readonly LimitState[]>;
+  /** Refuses a subject for a time. Needs the option `blocks`; rejects as {@link Limiter.charge}. */
+  block(subject: string, duration: Duration): Promise<void>;
+  /** Lets a blocked subject in again; whether it was blocked. */
+  unblock(subject: string): Promise<boolean>;
+  /** Gives a subject a plan or limits of its own for a time, in all processes. Needs the option `overrides`. */
+  setOverride(subject: string, override: Override, lasts: Duration): Promise<void>;
+  /** Takes them away again; whether there were any. What was used stays used. */
+  removeOverride(subject: string): Promise<boolean>;
   /** Forgets a subject. Rejects with a `StoreError` when the store cannot do it in time. */
   reset(subject: string): Promise<{ readonly keysRemoved: number }>;
   on<K extends keyof LimiterEvents>(name: K, listener: Listener<LimiterEvents[K]>): () => void;

@@ -1,10 +1,16 @@
 import { checkName } from '../algorithms/limits.js';
 import { ComportaError, show } from '../core/errors.js';
-import { compileKey, type Key, type KeyContext, messageOf, pathParamsOf, type SubjectOf } from '../identity/subject.js';
+import type { ClientOf } from '../identity/client-name.js';
+import { compileKey, type Key, type KeyContext, pathParamsOf, type SubjectOf } from '../identity/subject.js';
 import type { RequestView } from '../identity/view.js';
+import { compileAccess, type IsListed } from './access.js';
+import { type CostOf, compileCost } from './cost.js';
+import { compileCount, type FinalCost } from './count.js';
 import { compileMatch, type Matcher, patternsOf } from './match.js';
+import { compilePlan, type PlanOf } from './plan.js';
 import type { Policy } from './policy.js';
 import { refusal } from './refusal.js';
+import { compileShadow, type IsShadowed } from './shadow.js';
 
 /** A policy that has been checked, with everything a request asks of it worked out ahead. */
 export interface CompiledPolicy<Request = unknown> {
@@ -14,15 +20,38 @@ export interface CompiledPolicy<Request = unknown> {
   readonly match: Matcher;
   readonly subjectOf: SubjectOf<Request>;
   readonly costOf: CostOf<Request>;
+  /** What is `undefined` here is nothing that a request has to be asked. */
+  readonly planOf: PlanOf<Request> | undefined;
+  readonly finalCost: FinalCost<Request> | undefined;
+  readonly isAllowed: IsListed<Request> | undefined;
+  readonly isDenied: IsListed<Request> | undefined;
+  readonly isShadowed: IsShadowed;
 }
 
-/** Cost of a request: `given` by the caller, else the policy's own. Always a cost that a limiter takes. */
-type CostOf<Request = unknown> = (view: RequestView<Request>, given: unknown) => number;
-
 /** What compiling policies needs from its caller. */
-export type PolicyContext = Pick<KeyContext, 'clientIp' | 'report'>;
+export interface PolicyContext extends Pick<KeyContext, 'report'> {
+  readonly clientOf: ClientOf;
+}
 
-const FIELDS: readonly string[] = ['name', 'match', 'key', 'limits', 'cost', 'timeoutMs', 'onStoreFailure', 'shadow'];
+const FIELDS: readonly string[] = [
+  'name',
+  'match',
+  'key',
+  'limits',
+  'cost',
+  'timeoutMs',
+  'onStoreFailure',
+  'instances',
+  'count',
+  'plans',
+  'plan',
+  'blocks',
+  'overrides',
+  'revision',
+  'allow',
+  'deny',
+  'shadow',
+];
 
 /** Checks and compiles a list of policies; throws `ERR_POLICY`, `ERR_KEY` or `ERR_COST` naming the field. */
 export function compilePolicies<Request>(
@@ -51,60 +80,44 @@ function compilePolicy<Request>(
   }
   checkName(policy.name, `${field}.name`);
   if (policy.limits === undefined) throw refusal(`${field}.limits`, 'missing; give at least one limit');
-  if (!['undefined', 'boolean'].includes(typeof policy.shadow)) {
-    throw refusal(`${field}.shadow`, `expected true or false, got ${show(policy.shadow)}`);
-  }
-  const match = compileMatch(policy.match, `${field}.match`);
   const key = policy.key ?? 'ip';
-  const subjectOf = compileKey<Request>(key, { ...context, field: `${field}.key` });
-  checkPathParams(key, policy, field);
-  return { policy, field, match, subjectOf, costOf: compileCost(policy.cost, `${field}.cost`, context.report) };
+  const keyContext = {
+    ...context,
+    field: `${field}.key`,
+    clientIp: (view: RequestView) => context.clientOf(view)?.name,
+  };
+  const compiled = {
+    policy,
+    field,
+    match: compileMatch(policy.match, `${field}.match`),
+    subjectOf: compileKey<Request>(key, keyContext),
+    costOf: compileCost(policy.cost, `${field}.cost`, context.report),
+    planOf: compilePlan(policy, `${field}.plan`, keyContext),
+    finalCost: compileCount(policy.count, `${field}.count`, context.report),
+    isAllowed: compileAccess(policy.allow, `${field}.allow`, key, context),
+    isDenied: compileAccess(policy.deny, `${field}.deny`, key, context),
+    isShadowed: compileShadow(policy, `${field}.shadow`),
+  };
+  checkPathParams(key, policy, field, 'key');
+  const { plan } = policy;
+  if (typeof plan !== 'function' && plan !== undefined) {
+    checkPathParams(typeof plan === 'string' ? plan : plan.by, policy, field, 'plan');
+  }
+  return compiled;
 }
 
 /** A pattern without the parameter would send its requests to the anonymous subject, one and all. */
-function checkPathParams<Request>(key: Key<Request>, { match }: Policy<Request>, field: string): void {
+function checkPathParams<Request>(
+  key: Key<Request>,
+  { match }: Policy<Request>,
+  field: string,
+  name: 'key' | 'plan',
+): void {
   for (const param of pathParamsOf(key)) {
     const patterns = patternsOf(match, `${field}.match`) ?? [];
     if (patterns.length > 0 && patterns.every(({ segments }) => segments.some((segment) => segment.param === param)))
       continue;
     const message = `path:${param} needs :${param} in every pattern of match.path`;
-    throw new ComportaError('ERR_KEY', `${field}.key: ${message}`, `${field}.key`);
+    throw new ComportaError('ERR_KEY', `${field}.${name}: ${message}`, `${field}.${name}`);
   }
-}
-
-function compileCost<Request>(
-  cost: Policy<Request>['cost'],
-  field: string,
-  report: PolicyContext['report'],
-): CostOf<Request> {
-  if (typeof cost !== 'function' && cost !== undefined && !isCost(cost)) throw badCost(cost, field);
-  const checked = (value: unknown): number => {
-    if (isCost(value)) return value;
-    report(badCost(value, field, '; the request costs 1'));
-    return 1;
-  };
-  return (view, given) => {
-    if (given !== undefined) return checked(given);
-    if (typeof cost !== 'function') return cost ?? 1;
-    try {
-      return checked(cost(view));
-    } catch (error) {
-      report(
-        new ComportaError('ERR_COST', `${field}: the function failed: ${messageOf(error)}; the request costs 1`, field),
-      );
-      return 1;
-    }
-  };
-}
-
-function isCost(value: unknown): value is number {
-  return Number.isSafeInteger(value) && (value as number) >= 0;
-}
-
-function badCost(value: unknown, field: string, ending = ''): ComportaError {
-  return new ComportaError(
-    'ERR_COST',
-    `${field}: expected a whole number from 0 to 2^53 - 1, got ${show(value)}${ending}`,
-    field,
-  );
 }

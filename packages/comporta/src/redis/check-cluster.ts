@@ -17,8 +17,8 @@ export function primariesOf(client: RedisClient): RedisNode[] {
 
 type Range = readonly [from: number, to: number, primary: unknown, ...replicas: unknown[]];
 
-/** The map of slots as one node tells it. */
-export async function checkCluster(node: RedisNode): Promise<Finding[]> {
+/** The map of slots as one node tells it. `copied` are primaries that say themselves that they have a replica. */
+export async function checkCluster(node: RedisNode, copied: ReadonlySet<string>): Promise<Finding[]> {
   let ranges: readonly Range[];
   try {
     ranges = (await node.send(['CLUSTER', 'SLOTS'])) as readonly Range[];
@@ -26,7 +26,7 @@ export async function checkCluster(node: RedisNode): Promise<Finding[]> {
     if (lacksRight(error)) return [cannotTell('slots', 'which slots are served', '+cluster|slots')];
     return [failure('slots', messageOf(error), 'CLUSTER SLOTS must work for a client to find its nodes')];
   }
-  return [checkSlots(ranges), checkReplicas(ranges), await checkCoverage(node)];
+  return [checkSlots(ranges), checkReplicas(ranges, copied), await checkCoverage(node)];
 }
 
 function checkSlots(ranges: readonly Range[]): Finding {
@@ -36,8 +36,10 @@ function checkSlots(ranges: readonly Range[]): Finding {
   return failure('slots', message, 'give the slots to a node: redis-cli --cluster fix HOST:PORT');
 }
 
-function checkReplicas(ranges: readonly Range[]): Finding {
-  const alone = ranges.filter((range) => range.length < 4).map(([, , primary]) => addressOf(primary));
+/** The map names a replica only once there was something to copy to it. */
+function checkReplicas(ranges: readonly Range[], copied: ReadonlySet<string>): Finding {
+  const bare = ranges.filter((range) => range.length < 4).map(([, , primary]) => addressOf(primary));
+  const alone = bare.filter((address) => !copied.has(address));
   if (alone.length === 0) return ok('replicas', 'every primary has a replica');
   const message = `without a replica: ${[...new Set(alone)].join(', ')}`;
   return warning('replicas', message, 'add one: until a lost primary is back its subjects follow the failure mode');

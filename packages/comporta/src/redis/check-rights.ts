@@ -11,6 +11,15 @@ const OPERATIONS: Readonly<Record<Operation, true>> = {
   force: true,
   refund: true,
   reset: true,
+  charge: true,
+  reward: true,
+  take: true,
+  reserve: true,
+  settle: true,
+  block: true,
+  setTerms: true,
+  release: true,
+  renew: true,
 };
 
 /** Commands that the scripts for these limits give, in lower case and in order. */

@@ -1,20 +1,50 @@
+import { fieldsOf } from './asked.js';
+import type { RedisNode } from './client.js';
+import { lacksRight } from './explain.js';
 import { cannotTell, type Finding, failure, ok, warning } from './finding.js';
 
-/** The lines of INFO; `undefined` when the user may not read them. */
-export type Info = ReadonlyMap<string, string> | undefined;
+/** What a server says of itself in INFO, or as far as HELLO says it too, when its user may not read INFO. */
+export interface ServerInfo {
+  readonly fields: ReadonlyMap<string, string>;
+  readonly isWhole: boolean;
+}
 
-export function readInfo(reply: unknown): ReadonlyMap<string, string> {
+export async function askInfo(node: RedisNode): Promise<ServerInfo> {
+  try {
+    return { fields: readInfo(await node.send(['INFO'])), isWhole: true };
+  } catch (error) {
+    if (!lacksRight(error)) throw error;
+    return { fields: readHello(await node.send(['HELLO'])), isWhole: false };
+  }
+}
+
+function readInfo(reply: unknown): ReadonlyMap<string, string> {
   const lines = String(reply).split(/\r?\n/);
   return new Map(lines.filter((line) => line.includes(':')).map((line) => line.split(/:(.*)/s, 2) as [string, string]));
 }
 
-/** What INFO tells of one server. `isCluster` is what the client takes it for. */
-export function checkServer(info: Info, isCluster: boolean): Finding[] {
-  if (info === undefined) {
-    const what = 'version, role, eviction and persistence';
-    return [cannotTell('server', what, '+info')];
-  }
-  return [checkVersion(info), checkMode(info, isCluster), ...checkEviction(info), ...checkPersistence(info)];
+/** Every user may give HELLO. */
+function readHello(reply: unknown): ReadonlyMap<string, string> {
+  const fields = fieldsOf(reply);
+  const text = (name: string) => String(fields.get(name));
+  return new Map([
+    [text('server') === 'valkey' ? 'valkey_version' : 'redis_version', text('version')],
+    ['redis_mode', text('mode')],
+    ['role', text('role') === 'replica' ? 'slave' : text('role')],
+  ]);
+}
+
+/** What a server tells of itself. `isCluster` is what the client takes it for. */
+export function checkServer({ fields, isWhole }: ServerInfo, isCluster: boolean): Finding[] {
+  const place = [checkVersion(fields), checkMode(fields, isCluster)];
+  if (isMisplaced(place)) return place.filter(({ level }) => level === 'error');
+  if (!isWhole) return [...place, cannotTell('eviction', 'eviction and persistence', '+info')];
+  return [...place, ...checkEviction(fields), ...checkPersistence(fields)];
+}
+
+/** True when this is no place for decisions, so that there is nothing more to look at. */
+export function isMisplaced(findings: readonly Finding[]): boolean {
+  return findings.some(({ check, level }) => check === 'mode' && level === 'error');
 }
 
 function checkVersion(info: ReadonlyMap<string, string>): Finding {
@@ -30,16 +60,21 @@ function checkVersion(info: ReadonlyMap<string, string>): Finding {
 
 function checkMode(info: ReadonlyMap<string, string>, isCluster: boolean): Finding {
   const mode = info.get('redis_mode') ?? info.get('server_mode') ?? 'standalone';
-  if (info.get('role') === 'slave')
-    return failure('mode', 'a replica, which takes no writes', 'connect to the primary');
-  if (mode === 'sentinel') return failure('mode', 'a Sentinel, which holds no data', 'connect to the primary itself');
-  if (mode === 'cluster' && !isCluster) {
-    return failure('mode', 'a node of a cluster, used as a single server', 'use redis-cluster:// or a Cluster client');
+  const wrong = (what: string, fix: string) => failure('mode', what, fix);
+  if (mode === 'sentinel') {
+    const fix = 'write redis-sentinel://HOST:PORT/NAME, with the name that the Sentinels give the primary';
+    return wrong('a Sentinel, which holds no data', fix);
   }
-  return ok(
-    'mode',
-    mode === 'cluster' ? 'cluster, primary' : `single server, ${info.get('connected_slaves') ?? 0} replicas`,
-  );
+  if (mode === 'cluster' && !isCluster) {
+    return wrong('a node of a cluster, used as a single server', 'write redis-cluster://, or use a Cluster client');
+  }
+  if (info.get('role') === 'slave') {
+    const primary = info.has('master_host') ? ` at ${info.get('master_host')}:${info.get('master_port')}` : '';
+    return wrong('a replica, which takes no writes', `give the address of its primary${primary}`);
+  }
+  if (mode === 'cluster') return ok('mode', 'cluster, primary');
+  const replicas = info.get('connected_slaves');
+  return ok('mode', replicas === undefined ? 'single server, primary' : `single server, ${replicas} replicas`);
 }
 
 function checkEviction(info: ReadonlyMap<string, string>): Finding[] {

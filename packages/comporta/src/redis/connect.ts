@@ -18,7 +18,10 @@ interface NodeRedisModule {
   createCluster(options: object): NodeRedisClusterLike & { connect(): Promise<unknown> };
 }
 
+/** Wait before the next attempt at a whole cluster, by chance up to half shorter or longer. */
 const RETRY_MS = 250;
+/** A node of a cluster that says nothing for so long is not asked further where the others are. */
+const MAP_MS = 1000;
 
 /**
  * A client for a URL, connecting in the background from now on and for ever. Until it is connected
@@ -48,7 +51,7 @@ export function connectUrl(text: string, clock: Clock, options: ConnectOptions =
       if (isClosed) return;
       void client?.close();
       client = undefined;
-      stopTimer = clock.startTimer(RETRY_MS, () => void connect());
+      stopTimer = clock.startTimer(RETRY_MS * (0.5 + Math.random()), () => void connect());
     }
   };
   void connect();
@@ -84,19 +87,25 @@ async function open(opening: Opening, onClient: (client: RedisClient) => void): 
   const { redis, address, options, clock, onError } = opening;
   const { username, password, isTls } = address;
   // One object per client, for the client writes into it.
-  const socketTo = (at?: HostPort) => ({
-    ...nodeRedisPreset.socket,
+  const socketTo = (at?: HostPort, preset = nodeRedisPreset) => ({
+    ...preset.socket,
     ...(isTls && { tls: true, ...options.tls }),
     ...at,
   });
   const credentials = { ...(username && { username }), ...(password && { password }) };
   const mine = { ...nodeRedisPreset, ...credentials, socket: socketTo() };
   if (address.kind === 'cluster') {
-    const rootNodes = address.urls.map((url) => ({ url }));
+    // Holds for the connections that ask for the map of slots, which the client ends in no other way.
+    const socket = { socketTimeout: MAP_MS };
+    const rootNodes = address.urls.map((url) => ({ url, socket: { ...socket } }));
     const nodeAddressMap = mapperOf(options.natMap);
-    const cluster = redis.createCluster({ ...nodeRedisClusterPreset, rootNodes, defaults: mine, nodeAddressMap });
+    const preset = nodeRedisClusterPreset.defaults;
+    const defaults = { ...preset, ...credentials, socket: socketTo(undefined, preset) };
+    const cluster = redis.createCluster({ ...nodeRedisClusterPreset, rootNodes, defaults, nodeAddressMap });
     onClient(fromNodeRedisCluster(cluster));
     await cluster.connect();
+    // A map without slots is never asked for again: begin anew, until the cluster is formed.
+    if (cluster.nodeByAddress.size === 0) throw new Error('the cluster serves no slots');
     return;
   }
   if (address.kind === 'sentinel') {

@@ -6,16 +6,30 @@ import { fromNodeRedis, fromNodeRedisCluster, type NodeRedisClusterLike, type No
 /** A client that a Redis store can be made from. */
 export type SupportedClient = IoredisLike | IoredisClusterLike | NodeRedisLike | NodeRedisClusterLike;
 
+/** Clients that cannot keep the promises of a store, and what to use in their place. */
+const REFUSED: Readonly<Record<'sentinel' | 'pool', string>> = {
+  sentinel:
+    'createSentinel of node-redis sends a command again after a lost connection, which charges a request twice; ' +
+    "use a store URL: redisStore('redis-sentinel://host:port,host:port/name')",
+  pool:
+    'a pool of node-redis makes calls wait for a free connection; one connection takes all of them: ' +
+    'use createClient({ url, ...nodeRedisPreset })',
+};
+
 /** Finds out which library a client is of, by the methods it has; throws `ERR_CLIENT` when none fits. */
 export function detect(client: SupportedClient): RedisClient {
   const has = (name: string) => typeof (client as unknown as Record<string, unknown> | null)?.[name] === 'function';
+  if (has('getSentinelNode')) throw refusal(REFUSED.sentinel);
+  if (has('execute') && has('sendCommand') && !('isReady' in client)) throw refusal(REFUSED.pool);
   if (has('nodes') && has('refreshSlotsCache')) return fromIoredisCluster(client as IoredisClusterLike);
   if (has('call') && has('evalsha')) return fromIoredis(client as IoredisLike);
   if (has('nodeClient') && has('sendCommand')) return fromNodeRedisCluster(client as NodeRedisClusterLike);
   if (has('sendCommand') && has('evalSha')) return fromNodeRedis(client as NodeRedisLike);
-  throw new ComportaError(
-    'ERR_CLIENT',
-    `redisStore: expected a store URL or a client of ioredis, iovalkey or node-redis (single or Cluster), got ${show(client)}`,
-    'store',
+  throw refusal(
+    `expected a store URL or a client of ioredis, iovalkey or node-redis (single or Cluster), got ${show(client)}`,
   );
+}
+
+function refusal(message: string): ComportaError {
+  return new ComportaError('ERR_CLIENT', `redisStore: ${message}`, 'store');
 }

@@ -24,5 +24,7 @@ const MISCONFIGURED =
 export function toStoreError(error: unknown): StoreError {
   if (error instanceof StoreError) return error;
   const message = error instanceof Error ? error.message : String(error);
+  // A client's own time limit, shorter than the policy's: whoever waits less may still be served.
+  if (message.startsWith('Command timed out')) return new StoreError('timeout', message);
   return new StoreError(MISCONFIGURED.test(message) ? 'misconfigured' : 'unavailable', message);
 }

@@ -18,7 +18,7 @@ export interface IoredisClusterLike {
   readonly slots: string[][];
   nodes(role?: 'all' | 'master' | 'slave'): readonly IoredisLike[];
   refreshSlotsCache(callback?: (error?: Error | null) => void): void;
-  on(event: string, listener: (...args: never[]) => void): unknown;
+  on(event: string, listener: () => void): unknown;
   disconnect(): void;
 }
 

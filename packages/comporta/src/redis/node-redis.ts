@@ -1,4 +1,5 @@
-import { backOffMs } from './back-off.js';
+import { systemClock } from '../core/time.js';
+import { steadyBackOff } from './back-off.js';
 import type { RedisClient, RedisNode } from './client.js';
 
 /** What this package needs of a node-redis client. */
@@ -22,7 +23,7 @@ export interface NodeRedisClusterLike {
   readonly slots: readonly { readonly master: ShardLike }[];
   readonly nodeByAddress: ReadonlyMap<string, ShardLike>;
   nodeClient(node: never): Promise<unknown>;
-  readonly _slots?: { rediscover(startWith: undefined, excludedAddresses: ReadonlySet<string>): Promise<void> };
+  readonly _slots?: { rediscover(startWith: never, excludedAddresses: ReadonlySet<string>): Promise<void> };
   on(event: string, listener: (error: Error) => void): unknown;
   destroy(): void;
 }
@@ -36,7 +37,9 @@ export interface NodeRedisPreset {
   readonly commandsQueueMaxLength: number;
   readonly maintNotifications: 'disabled';
   readonly commandOptions: { readonly timeout: 0 };
+  readonly pingInterval?: number;
   readonly socket: {
+    readonly socketTimeout?: number;
     readonly connectTimeout: number;
     readonly keepAlive: true;
     readonly keepAliveInitialDelay: number;
@@ -58,8 +61,21 @@ export const nodeRedisPreset: NodeRedisPreset = {
       keepAlive: true as const,
       keepAliveInitialDelay: 5000,
       noDelay: true as const,
-      reconnectStrategy: backOffMs,
+      reconnectStrategy: steadyBackOff(),
     };
+  },
+};
+
+/**
+ * A connection to a node of a cluster ends when nothing comes or goes for a while, which the ping prevents. That
+ * is for the short ones on which the client asks for the slot map: it would wait for ever for a node that took
+ * the question and says nothing, and ask no other.
+ */
+const clusterNodePreset: NodeRedisPreset = {
+  ...nodeRedisPreset,
+  pingInterval: 500,
+  get socket() {
+    return { ...nodeRedisPreset.socket, socketTimeout: 1500 };
   },
 };
 
@@ -76,7 +92,7 @@ export const nodeRedisClusterPreset: NodeRedisClusterPreset = {
   maxCommandRedirections: 3,
   topologyRefreshOnReconnectionAttemptStrategy: 200,
   commandOptions: { timeout: 0 },
-  defaults: nodeRedisPreset,
+  defaults: clusterNodePreset,
 };
 
 /** Whatever the client's settings: its own timer per command costs more than the command. */
@@ -84,16 +100,12 @@ const NO_TIMER = { timeout: 0 } as const;
 
 /** A single node-redis connection as a {@link RedisClient}. */
 export function fromNodeRedis(client: NodeRedisLike): RedisClient {
+  const connection = watchConnection(client);
   const node: RedisNode = {
     address: 'redis',
     isReady: () => client.isReady,
     send: (command) => client.sendCommand(command, NO_TIMER),
-    reconnect: () => {
-      // Closed, or not yet connected: that is for its owner to change.
-      if (client.isOpen === false) return;
-      client.destroy();
-      client.connect().catch(() => undefined);
-    },
+    reconnect: () => connection.restart(),
   };
   return {
     isCluster: false,
@@ -103,9 +115,43 @@ export function fromNodeRedis(client: NodeRedisLike): RedisClient {
     warnings: [],
     lastError: watchErrors(client),
     close: async () => {
+      connection.stop();
       endOnConnect(client);
-      client.destroy();
+      if (client.isOpen !== false) client.destroy();
     },
+  };
+}
+
+/** Long enough for the client to notice that a greeting was cut off. */
+const ENDED_MS = 20;
+
+/**
+ * Begins a client's connection anew, and only where it would hang for ever: the client does not end an
+ * attempt that waits for its turn, so one more beside it would try for as long as the server is away.
+ */
+function watchConnection(client: NodeRedisLike): { restart(): void; stop(): void } {
+  let isGreeting = false;
+  let stopTimer = (): void => undefined;
+  client.on('connect', () => {
+    isGreeting = true;
+  });
+  for (const event of ['ready', 'error']) {
+    client.on(event, () => {
+      isGreeting = false;
+    });
+  }
+  const connect = () => void client.connect().catch(() => undefined);
+  return {
+    restart: () => {
+      // Closed, or not yet connected: that is for its owner to change. Attempts to connect have a timer.
+      if (client.isOpen === false || !(client.isReady || isGreeting)) return;
+      const isUsed = client.isReady;
+      isGreeting = false;
+      client.destroy();
+      if (isUsed) connect();
+      else stopTimer = systemClock.startTimer(ENDED_MS, connect);
+    },
+    stop: () => stopTimer(),
   };
 }
 
@@ -136,7 +182,8 @@ export function fromNodeRedisCluster(cluster: NodeRedisClusterLike): RedisClient
         refreshing = false;
       };
       // The client has no public way to ask for a new map: without this it reads one only after MOVED.
-      const refreshed = cluster._slots?.rediscover(undefined, new Set(failing === undefined ? [] : [failing]));
+      const excluded = new Set(failing === undefined ? [] : [failing]);
+      const refreshed = cluster._slots?.rediscover(whomToAsk(cluster, failing) as never, excluded);
       (refreshed ?? Promise.resolve()).then(done, done);
     },
     warnings: [],
@@ -151,6 +198,15 @@ export function fromNodeRedisCluster(cluster: NodeRedisClusterLike): RedisClient
       end();
     },
   };
+}
+
+/** Version 5 asks only who is named here, then the root nodes; version 6 then asks all that it knows. */
+function whomToAsk(cluster: NodeRedisClusterLike, failing: string | undefined): object | undefined {
+  const shards = [...cluster.nodeByAddress.values()].filter(({ address }) => address !== failing);
+  const ready = shards.find(({ client }) => client?.isReady === true)?.client;
+  if (ready !== undefined || cluster._slots?.rediscover.length !== 1) return ready;
+  const { _options } = cluster as { readonly _options?: { readonly rootNodes: readonly object[] } };
+  return { options: { ..._options?.rootNodes[0] } };
 }
 
 function toNode(cluster: NodeRedisClusterLike, shard: ShardLike): RedisNode {

@@ -41,7 +41,7 @@ export class ScriptRunner {
   run<T>(call: ScriptCall, decode: (reply: unknown) => T): Promise<T> {
     const node = this.#client.nodeOf(call.slot);
     if (node?.isReady() !== true) return Promise.reject(this.#notReady(node));
-    this.#silence.sent(node, this.#nowMs());
+    this.#silence.sent(node, this.#nowMs(), call.waiter?.timeoutMs);
     return node.send(call.command).then(
       (reply) => {
         this.#silence.answered(node);
@@ -66,7 +66,10 @@ export class ScriptRunner {
   suspect(slot: number): void {
     const node = this.#client.nodeOf(slot);
     this.#refresh(node?.address);
-    if (node !== undefined) this.#silence.timedOut(node, this.#nowMs());
+    if (node === undefined) return;
+    // Asked so that a connection that is not there begins now, and not with the next call that may go out.
+    node.isReady();
+    this.#silence.timedOut(node, this.#nowMs());
   }
 
   #nowMs(): number {

@@ -1,11 +1,18 @@
 import type { RedisNode } from './client.js';
 
-/** A connection that owes an answer for so long is given up, though it still takes what is written. */
+/** A connection that owes an answer for so long is given up, though it still takes what is written ... */
 const SILENT_MS = 500;
 /** A connection that is being made for so long is begun anew: servers and boxes between may swallow a greeting. */
 const CONNECTING_MS = 3000;
 /** Given up at most this often, so that a dead server is not flooded with connections. */
 const AGAIN_MS = 1000;
+
+/** ... or longer, while somebody waits longer: a server that is slow but answers must not lose its calls. */
+interface Patience {
+  readonly waitMs: number;
+  /** Then the call that waits so long has ended. */
+  readonly untilMs: number;
+}
 
 /**
  * Gives up connections that lead nowhere. TCP notices a peer that is gone only after minutes, and never
@@ -14,12 +21,16 @@ const AGAIN_MS = 1000;
 export class SilenceWatch {
   readonly #owingSinceMs: Map<RedisNode, number> = new Map();
   readonly #downSinceMs: Map<RedisNode, number> = new Map();
+  readonly #patience: WeakMap<RedisNode, Patience> = new WeakMap();
   readonly #givenUpAtMs: WeakMap<RedisNode, number> = new WeakMap();
 
-  /** A command was given to a connection that was ready. */
-  sent(node: RedisNode, nowMs: number): void {
+  /** A command was given to a connection that was ready; somebody waits `waitMs` for its answer. */
+  sent(node: RedisNode, nowMs: number, waitMs: number = SILENT_MS): void {
     if (!this.#owingSinceMs.has(node)) this.#owingSinceMs.set(node, nowMs);
     if (this.#downSinceMs.size > 0) this.#downSinceMs.delete(node);
+    if (waitMs > SILENT_MS && waitMs >= this.#patienceMs(node, nowMs)) {
+      this.#patience.set(node, { waitMs, untilMs: nowMs + waitMs });
+    }
   }
 
   /** Anything came back, or the client said that nothing will. */
@@ -32,7 +43,7 @@ export class SilenceWatch {
     // A clock that stepped back: begin to wait anew.
     const sinceMs = Math.min(this.#owingSinceMs.get(node) ?? nowMs, nowMs);
     this.#owingSinceMs.set(node, sinceMs);
-    if (nowMs - sinceMs >= SILENT_MS) this.#giveUp(node, nowMs);
+    if (nowMs - sinceMs >= this.#patienceMs(node, nowMs)) this.#giveUp(node, nowMs);
   }
 
   /** A command could not be given, for there is no connection. */
@@ -40,6 +51,15 @@ export class SilenceWatch {
     const sinceMs = Math.min(this.#downSinceMs.get(node) ?? nowMs, nowMs);
     this.#downSinceMs.set(node, sinceMs);
     if (nowMs - sinceMs >= CONNECTING_MS) this.#giveUp(node, nowMs);
+  }
+
+  /** The longest that anybody waits whose call is under way. */
+  #patienceMs(node: RedisNode, nowMs: number): number {
+    const patience = this.#patience.get(node);
+    if (patience === undefined) return SILENT_MS;
+    // A wait longer than it ever was means that the clock stepped back.
+    const leftMs = patience.untilMs - nowMs;
+    return leftMs > 0 && leftMs <= patience.waitMs ? patience.waitMs : SILENT_MS;
   }
 
   #giveUp(node: RedisNode, nowMs: number): void {

@@ -11,19 +11,25 @@ export interface Ask<T, R> {
   /** A tighter time limit than the policy's. */
   readonly timeoutMs: number | undefined;
   start(waiter: Waiter): MaybePromise<T>;
-  onValue(value: T): R;
-  onError(error: unknown): R;
+  /** `node` is the one that was asked, or would have been. */
+  onValue(value: T, node: string): R;
+  onError(error: unknown, node: string): R;
 }
 
-/** Causes of calls that were not made, and their words. */
-export const REFUSALS: Readonly<Record<Refusal, string>> = {
-  'breaker-open': 'the node failed lately and was not asked',
-  overloaded: 'the node owes too many answers and was not asked',
+/** Name of the one node of a store that tells no nodes apart. */
+const ONLY_NODE = 'store';
+
+const refused = (kind: Refusal, message: string): StoreError => new StoreError(kind, message, { isUnsent: true });
+
+/** Causes of calls that were not made. Made once: an error costs as much as all the rest of such a call. */
+export const REFUSALS: Readonly<Record<Refusal, StoreError>> = {
+  'breaker-open': refused('breaker-open', 'the node failed lately and was not asked'),
+  overloaded: refused('overloaded', 'the node owes too many answers and was not asked'),
 };
 
 const toMs = (clock: Clock): number => Math.floor(clock.nowUs() / 1000);
 
-/** Puts calls to a store under its nodes' breakers and under the time limit. */
+/** Puts calls to a store under its nodes' breakers and under the time limit of their policy. */
 export class Asker {
   readonly #store: PolicyStore;
   readonly #health: StoreHealth;
@@ -39,25 +45,31 @@ export class Asker {
 
   /** Whether a subject's node answers, as far as known. */
   isBack(subject: string): boolean {
-    return this.#health.node(this.#store.shardOf?.(subject) ?? '').state === 'closed';
+    return this.#health.node(this.nodeOf(subject)).state(this.#timeoutMs) === 'closed';
+  }
+
+  /** Name of the node that a subject lives on, as far as known. */
+  nodeOf(subject: string): string {
+    return this.#store.shardOf?.(subject) ?? ONLY_NODE;
   }
 
   /** Asks the store, unless the subject's node is known to be dead, and never for longer than the time limit. */
   ask<T, R>({ subject, start, signal, timeoutMs, onValue, onError }: Ask<T, R>): MaybePromise<R> {
     const clock = this.#clock;
     const limitMs = Math.min(timeoutMs ?? this.#timeoutMs, this.#timeoutMs);
-    const node = this.#store.shardOf === undefined ? undefined : this.#health.node(this.#store.shardOf(subject));
+    const name = this.nodeOf(subject);
+    const node = this.#store.shardOf === undefined ? undefined : this.#health.node(name);
     const sentAtMs = toMs(clock);
-    const refusal = node?.enter(sentAtMs, limitMs);
+    const refusal = node?.enter(this.#timeoutMs, sentAtMs, limitMs);
     if (refusal !== undefined) {
       this.#store.suspect?.(subject);
-      return onError(new StoreError(refusal, REFUSALS[refusal], { isUnsent: true }));
+      return onError(REFUSALS[refusal], name);
     }
     const fail = (error: unknown): R => {
       this.#blame(node, subject, error, limitMs, sentAtMs);
-      return onError(error);
+      return onError(error, name);
     };
-    const waiter: Waiter = { isOver: false };
+    const waiter: Waiter = { isOver: false, timeoutMs: limitMs };
     let work: MaybePromise<T>;
     try {
       work = start(waiter);
@@ -67,7 +79,7 @@ export class Asker {
     }
     if (!(work instanceof Promise)) {
       node?.leave();
-      return onValue(work);
+      return onValue(work, name);
     }
     return withDeadline(work, {
       waiter,
@@ -76,8 +88,8 @@ export class Asker {
       clock,
       onSettled: () => node?.leave(),
       onValue: (value) => {
-        node?.succeeded(toMs(clock));
-        return onValue(value);
+        node?.succeeded(this.#timeoutMs, toMs(clock), sentAtMs);
+        return onValue(value, name);
       },
       onError: fail,
     });
@@ -88,14 +100,15 @@ export class Asker {
     if (node === undefined) return;
     const nowMs = toMs(this.#clock);
     if (error instanceof StoreError && error.isAnswer) {
-      node.succeeded(nowMs);
+      node.succeeded(this.#timeoutMs, nowMs, sentAtMs);
       return;
     }
     const cause = error instanceof StoreError ? error.kind : 'unavailable';
     // A caller with less patience than the policy proves nothing.
     const isFault = cause === 'unavailable' || (cause === 'timeout' && limitMs >= this.#timeoutMs);
     if (!isFault) return;
-    node.failed(nowMs, Math.random(), sentAtMs);
+    const isTimeout = cause === 'timeout';
+    node.failed(this.#timeoutMs, nowMs, { isTimeout, sentAtMs, chance: Math.random() });
     this.#store.suspect?.(subject);
   }
 }

@@ -30,7 +30,7 @@ const JITTER_MAX = 1.25;
 
 export type BreakerState =
   | { readonly kind: 'closed'; readonly sinceMs: number }
-  | { readonly kind: 'open'; readonly untilMs: number }
+  | { readonly kind: 'open'; readonly sinceMs: number; readonly untilMs: number }
   /** One probe is under way; nobody else may call. A probe that never reports frees its place at `untilMs`. */
   | { readonly kind: 'halfOpen'; readonly untilMs: number };
 
@@ -72,11 +72,17 @@ export class Breaker {
     return 'probe';
   }
 
-  /** A command was answered. */
-  success(nowMs: number): void {
+  /**
+   * A command was answered. While open this can only be one that was let through elsewhere: it closes the
+   * breaker if it was sent after the opening.
+   */
+  success(nowMs: number, sentAtMs: number = nowMs): void {
     this.#consecutive = 0;
-    if (this.#state.kind === 'closed') this.#count(nowMs, 0);
-    if (this.#state.kind !== 'halfOpen') return;
+    if (this.#state.kind === 'closed') {
+      this.#count(nowMs, 0);
+      return;
+    }
+    if (this.#state.kind === 'open' && sentAtMs < this.#state.sinceMs) return;
     this.#state = { kind: 'closed', sinceMs: nowMs };
     this.#windowEndsMs = 0;
   }
@@ -113,6 +119,7 @@ export class Breaker {
     const wasCalm = this.#state.kind === 'closed' && nowMs - this.#state.sinceMs >= CALM_MS;
     this.#openings = wasCalm ? 1 : this.#openings + 1;
     const baseMs = Math.min(openMaxMs, openMs * 2 ** Math.min(this.#openings - 1, 20));
-    this.#state = { kind: 'open', untilMs: nowMs + baseMs * (JITTER_MIN + (JITTER_MAX - JITTER_MIN) * chance) };
+    const openForMs = baseMs * (JITTER_MIN + (JITTER_MAX - JITTER_MIN) * chance);
+    this.#state = { kind: 'open', sinceMs: nowMs, untilMs: nowMs + openForMs };
   }
 }

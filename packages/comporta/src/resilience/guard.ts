@@ -1,27 +1,39 @@
 import type { Degraded, FailureMode } from '../core/decision.js';
-import type { Emitter, LimiterEvents } from '../core/events.js';
 import type { Clock } from '../core/time.js';
 import { StoreError, type Waiter } from '../core/waiting.js';
-import type { Charge, MaybePromise, Plan, PolicyStore, StoreReply } from '../stores/store.js';
-import { Asker, REFUSALS } from './asker.js';
+import type {
+  Action,
+  ActionReply,
+  Charge,
+  MaybePromise,
+  Plan,
+  PolicyStore,
+  StoreReply,
+  Terms,
+} from '../stores/store.js';
+import { Asker } from './asker.js';
 import type { StoreHealth } from './health.js';
 import type { LocalShare } from './local-share.js';
-import type { Notices } from './notices.js';
 import { type Creditor, PayBack } from './pay-back.js';
+import type { Reports } from './reports.js';
 
 export interface GuardOptions {
-  readonly policy: string;
   readonly timeoutMs: number;
   readonly mode: FailureMode;
   /** Charge the store, once it is back, with what was admitted here in its place. */
   readonly payBack: boolean;
   readonly clock: Clock;
-  readonly events: Emitter<LimiterEvents>;
+  /** Shared by all guards of a limiter. */
+  readonly reports: Reports;
 }
 
 /** One question to the store. */
 export interface Question<R> {
   readonly operation: 'consume' | 'peek';
+  /** Of the decision: names who holds places. */
+  readonly id: string;
+  /** The terms it is decided by, where subjects have them. */
+  readonly terms?: Terms | undefined;
   readonly subject: string;
   readonly cost: number;
   /** A tighter time limit than the policy's. */
@@ -31,7 +43,20 @@ export interface Question<R> {
   word(reply: StoreReply): R;
 }
 
-const isAdmitted = ({ numbers }: StoreReply): boolean => numbers.every((n, i) => i % 4 !== 1 || n === 0);
+type TakingAction = Extract<Action, { kind: 'reserve' | 'take' }>;
+
+/** As a {@link Question}, for more than a plain decision. */
+export interface Taking<R> {
+  readonly action: TakingAction;
+  readonly timeoutMs: number | undefined;
+  readonly signal: AbortSignal | undefined;
+  readonly terms: Terms | undefined;
+  word(reply: ActionReply): R;
+}
+
+/** A blocked subject has no numbers. */
+const isAdmitted = ({ numbers }: StoreReply): boolean =>
+  numbers.length > 0 && numbers.every((n, i) => i % 4 !== 1 || n === 0);
 
 /**
  * Stands between a limiter and its store: every answer comes within the time limit, and a store that
@@ -41,45 +66,92 @@ export class Guard {
   readonly #store: PolicyStore;
   readonly #local: LocalShare;
   readonly #asker: Asker;
-  readonly #notices: Notices;
-  readonly #options: GuardOptions;
+  readonly #reports: Reports;
   readonly #payBack: PayBack | undefined;
-  #failing = false;
 
   constructor(plan: Plan, store: PolicyStore, local: LocalShare, health: StoreHealth, options: GuardOptions) {
     this.#store = store;
     this.#local = local;
     this.#asker = new Asker(store, health, options.clock, options.timeoutMs);
-    this.#notices = health.notices;
-    this.#options = options;
+    this.#reports = options.reports;
     const isOwing = options.mode === 'local' && options.payBack && store.force !== undefined;
     this.#payBack = isOwing ? new PayBack(plan, options.clock, this.#creditor()) : undefined;
   }
 
   decide<R>(question: Question<R>): MaybePromise<R> {
     const { operation, subject, cost, signal, word } = question;
-    const standIn = (error: unknown): R => this.#standIn(question, error);
-    if (signal?.aborted === true) return standIn(new StoreError('aborted', 'the caller had aborted before the call'));
+    const standIn = (error: unknown, node: string): R => this.#standIn(question, error, node);
+    if (signal?.aborted === true)
+      return standIn(new StoreError('aborted', 'the caller had aborted before the call'), '');
     return this.#asker.ask({
       subject,
       signal,
       timeoutMs: question.timeoutMs,
-      start: (waiter) => this.#store[operation](subject, cost, waiter),
-      onValue: (reply: StoreReply) => word(this.#answered(reply)),
+      start: (waiter) => this.#store[operation](subject, cost, waiter, question.terms, question.id),
+      onValue: (reply: StoreReply, node) => {
+        this.#answered(node);
+        this.#local.saw(subject, reply);
+        return word(reply);
+      },
       onError: standIn,
     });
+  }
+
+  /** Does what has an answer without a store too: takes a part, or reserves. */
+  take<R>({ action, timeoutMs, signal, terms, word }: Taking<R>): MaybePromise<R> {
+    const { subject } = action;
+    const standIn = (error: unknown, node: string): R => this.#standInFor(action, word, error, node);
+    if (signal?.aborted === true)
+      return standIn(new StoreError('aborted', 'the caller had aborted before the call'), '');
+    return this.#asker.ask({
+      subject,
+      signal,
+      timeoutMs,
+      start: (waiter) => this.#acting(action, waiter, terms),
+      onValue: (reply: ActionReply, node) => {
+        this.#answered(node);
+        this.#local.saw(subject, reply);
+        return word(reply);
+      },
+      onError: standIn,
+    });
+  }
+
+  /** Does what only the store can do; rejects with a {@link StoreError}. */
+  async act(action: Action): Promise<ActionReply> {
+    return this.#bounded(action.subject, (waiter) => this.#acting(action, waiter, undefined));
+  }
+
+  /** Renews or frees a place that is held here. */
+  actLocally(action: Action): ActionReply {
+    return this.#local.act(action);
+  }
+
+  /** Settles what was reserved here. */
+  settleLocally(action: Extract<Action, { kind: 'settle' }>): ActionReply {
+    const reply = this.actLocally(action);
+    const { subject, id: decisionId, cost, reserved, atUs } = action;
+    if (reply.word !== 1) return reply;
+    if (cost < reserved) this.#payBack?.forgive({ subject, decisionId, atUs, amount: reserved - cost });
+    if (cost > reserved) this.#payBack?.record(subject, cost - reserved, reply.atUs);
+    return reply;
+  }
+
+  #acting(action: Action, waiter: Waiter, terms: Terms | undefined): MaybePromise<ActionReply> {
+    if (this.#store.act === undefined)
+      throw new StoreError('misconfigured', 'the store only decides', { isUnsent: true });
+    return this.#store.act(action, waiter, terms);
   }
 
   /** Refunds where the charge was made; false when the store cannot be reached in time. */
   async refund(charge: Charge, degraded: Degraded | undefined): Promise<boolean> {
     if (degraded !== undefined) {
       this.#payBack?.forgive(charge);
-      return degraded.mode === 'local' && (await this.#local.forCost(0).refund(charge)) > 0;
+      return degraded.mode === 'local' && this.#local.refund(charge) > 0;
     }
     try {
       return (await this.#bounded(charge.subject, (waiter) => this.#store.refund(charge, waiter))) > 0;
-    } catch (error) {
-      this.#failed(error);
+    } catch {
       return false;
     }
   }
@@ -89,12 +161,9 @@ export class Guard {
     this.#payBack?.forget(subject);
     try {
       return await this.#bounded(subject, (waiter) => this.#store.reset(subject, waiter));
-    } catch (error) {
-      this.#failed(error);
-      throw error;
     } finally {
       // Last, for over memory the two are one and the count is the store's.
-      await this.#local.forCost(0).reset(subject);
+      this.#local.reset(subject);
     }
   }
 
@@ -103,7 +172,8 @@ export class Guard {
   }
 
   #bounded<T>(subject: string, start: (waiter: Waiter) => MaybePromise<T>): MaybePromise<T> {
-    const onError = (error: unknown): never => {
+    const onError = (error: unknown, node: string): never => {
+      this.#reports.failed(error, node, subject);
       throw error;
     };
     return this.#asker.ask({
@@ -116,25 +186,33 @@ export class Guard {
     });
   }
 
-  #standIn<R>({ operation, subject, cost, word }: Question<R>, error: unknown): R {
-    const degraded = this.#failed(error);
+  #standIn<R>({ operation, subject, cost, id, word }: Question<R>, error: unknown, node: string): R {
+    const degraded = this.#reports.failed(error, node, subject);
     if (degraded.mode !== 'local') return word({ atUs: 0, numbers: [], degraded });
-    // The local store is a memory store: it answers at once.
-    const reply = this.#local.forCost(cost)[operation](subject, cost) as StoreReply;
+    const reply = this.#local.decide({ operation, subject, cost, id }, () => this.#payBack?.owed(subject));
     // Where the store may have been reached it may have charged already: better once too few than twice.
     const isOwed = operation === 'consume' && error instanceof StoreError && error.isUnsent && isAdmitted(reply);
     if (isOwed) this.#payBack?.record(subject, cost, reply.atUs);
     return word({ ...reply, degraded });
   }
 
-  #answered(reply: StoreReply): StoreReply {
-    this.#payBack?.start();
-    if (this.#failing) {
-      this.#failing = false;
-      this.#notices.recovered();
-      this.#options.events.emit('recovered', { policy: this.#options.policy });
+  #standInFor<R>(action: TakingAction, word: (reply: ActionReply) => R, error: unknown, node: string): R {
+    const { subject } = action;
+    const degraded = this.#reports.failed(error, node, subject);
+    if (degraded.mode !== 'local') {
+      const isGiven = degraded.mode === 'open';
+      return word({ atUs: 0, numbers: [], degraded, word: isGiven ? Math.max(1, action.cost) : 0 });
     }
-    return reply;
+    const reply = this.#local.act(action, () => this.#payBack?.owed(subject));
+    const charged = action.kind === 'take' ? reply.word : reply.word * action.cost;
+    const isOwed = charged > 0 && error instanceof StoreError && error.isUnsent;
+    if (isOwed) this.#payBack?.record(subject, charged, reply.atUs);
+    return word({ ...reply, degraded });
+  }
+
+  #answered(node: string): void {
+    this.#payBack?.start();
+    this.#reports.answered(node, (subject) => this.#asker.nodeOf(subject));
   }
 
   #creditor(): Creditor {
@@ -147,20 +225,5 @@ export class Guard {
         return this.#asker.ask({ subject, start, signal: undefined, timeoutMs: undefined, onValue, onError });
       },
     };
-  }
-
-  #failed(error: unknown): Degraded {
-    const { policy, mode, events } = this.#options;
-    const cause = error instanceof StoreError ? error.kind : 'unavailable';
-    const degraded: Degraded = { mode, cause, detail: error instanceof Error ? error.message : String(error) };
-    // A caller that gives up says nothing about the store.
-    if (cause === 'aborted') return degraded;
-    if (!(cause in REFUSALS)) events.emit('storeError', { policy, degraded });
-    if (!events.has('degraded')) this.#notices.failed(policy, degraded);
-    if (!this.#failing) {
-      this.#failing = true;
-      events.emit('degraded', { policy, degraded });
-    }
-    return degraded;
   }
 }

@@ -1,7 +1,8 @@
 import { type BreakerEvent, Emitter } from '../core/events.js';
 import type { Clock } from '../core/time.js';
 import type { Store } from '../stores/store.js';
-import { BREAKER_DEFAULTS, Breaker, type BreakerSettings, type BreakerState } from './breaker.js';
+import { BREAKER_DEFAULTS, type BreakerSettings, type BreakerState } from './breaker.js';
+import { type Failure, NodeBreakers } from './node-breakers.js';
 import { Notices } from './notices.js';
 
 /** Why a call may not go to its node. */
@@ -10,30 +11,29 @@ export type Refusal = 'breaker-open' | 'overloaded';
 /** Calls that a node may owe an answer to. More would only queue behind it. */
 const IN_FLIGHT_MAX = 5000;
 
-/** Breakers that one process keeps: more nodes than this belong to no cluster, but old addresses add up. */
+/** Nodes that one process keeps in mind: more than this belong to no cluster, but old addresses add up. */
 const NODES_MAX = 4096;
 
-/** What this process knows of one node: its breaker, and how many calls it owes an answer to. */
+/** What this process knows of one node: its breakers, and how many calls it owes an answer to. */
 export class NodeHealth {
-  readonly #breaker: Breaker;
-  readonly #report: (state: BreakerState['kind']) => void;
+  readonly notices: Notices;
+  readonly #breakers: NodeBreakers;
   #inFlight = 0;
 
-  constructor(settings: BreakerSettings, report: (state: BreakerState['kind']) => void) {
-    this.#breaker = new Breaker(settings);
-    this.#report = report;
+  constructor(breakers: NodeBreakers, notices: Notices) {
+    this.#breakers = breakers;
+    this.notices = notices;
   }
 
-  get state(): BreakerState['kind'] {
-    return this.#breaker.state.kind;
+  /** State of the breaker for policies with this time limit. */
+  state(limitMs: number): BreakerState['kind'] {
+    return this.#breakers.state(limitMs);
   }
 
   /** Takes a place for a call; {@link NodeHealth.leave} gives it back when the node has answered. */
-  enter(nowMs: number, probeMs: number): Refusal | undefined {
+  enter(limitMs: number, nowMs: number, probeMs: number): Refusal | undefined {
     if (this.#inFlight >= IN_FLIGHT_MAX) return 'overloaded';
-    const admission = this.#breaker.admit(nowMs, probeMs);
-    if (admission === 'refused') return 'breaker-open';
-    if (admission === 'probe') this.#report('halfOpen');
+    if (this.#breakers.admit(limitMs, nowMs, probeMs) === 'refused') return 'breaker-open';
     this.#inFlight++;
     return undefined;
   }
@@ -42,38 +42,35 @@ export class NodeHealth {
     this.#inFlight--;
   }
 
-  succeeded(nowMs: number): void {
-    this.#changing(() => this.#breaker.success(nowMs));
+  succeeded(limitMs: number, nowMs: number, sentAtMs: number): void {
+    this.#breakers.success(limitMs, nowMs, sentAtMs);
   }
 
-  failed(nowMs: number, chance: number, sentAtMs: number): void {
-    this.#changing(() => this.#breaker.failure(nowMs, chance, sentAtMs));
-  }
-
-  #changing(change: () => void): void {
-    const before = this.state;
-    change();
-    if (this.state !== before) this.#report(this.state);
+  failed(limitMs: number, nowMs: number, failure: Failure): void {
+    this.#breakers.failure(limitMs, nowMs, failure);
   }
 }
 
 /** The nodes of one store, shared by all its limiters in a process: one of them finding a node dead is enough. */
 export class StoreHealth {
   readonly events: Emitter<{ breaker: BreakerEvent }> = new Emitter();
-  readonly notices: Notices;
   readonly #nodes: Map<string, NodeHealth> = new Map();
-  readonly #settings: BreakerSettings;
+  readonly #make: (node: string) => NodeHealth;
 
-  constructor(settings: BreakerSettings, notices: Notices) {
-    this.#settings = settings;
-    this.notices = notices;
+  constructor(settings: BreakerSettings, clock: Clock, say: (message: string) => void) {
+    this.#make = (node) => {
+      const breakers = new NodeBreakers(settings, (state, timeoutMs) =>
+        this.events.emit('breaker', { node, state, timeoutMs }),
+      );
+      return new NodeHealth(breakers, new Notices(node, clock, say));
+    };
   }
 
   node(name: string): NodeHealth {
     const known = this.#nodes.get(name);
     if (known !== undefined) return known;
     if (this.#nodes.size >= NODES_MAX) this.#nodes.clear();
-    const made = new NodeHealth(this.#settings, (state) => this.events.emit('breaker', { node: name, state }));
+    const made = this.#make(name);
     this.#nodes.set(name, made);
     return made;
   }
@@ -83,8 +80,7 @@ const known: WeakMap<Store, StoreHealth> = new WeakMap();
 
 /** The health of a store, made on first use and dropped with the store. */
 export function healthOf(store: Store, clock: Clock, settings: BreakerSettings = BREAKER_DEFAULTS): StoreHealth {
-  const notices = () => new Notices(clock, (message) => store.warn?.(message));
-  const health = known.get(store) ?? new StoreHealth(settings, notices());
+  const health = known.get(store) ?? new StoreHealth(settings, clock, (message) => store.warn?.(message));
   known.set(store, health);
   return health;
 }

@@ -4,15 +4,18 @@ import type { Clock } from '../core/time.js';
 /** Shorter outages are not worth a line: a process that is just connecting, one slow answer. */
 const QUIET_MS = 1000;
 
-/** Says once that a store is away, and once that it is back, for applications that listen to no events. */
+/** Says once that a node is away, and once that it is back, for applications that listen to no events. */
 export class Notices {
+  readonly #node: string;
   readonly #clock: Clock;
   readonly #say: (message: string) => void;
   #sinceMs: number | undefined;
   #lastMs = 0;
   #isTold = false;
 
-  constructor(clock: Clock, say: (message: string) => void) {
+  constructor(node: string, clock: Clock, say: (message: string) => void) {
+    // Only nodes with an address are told apart; a store of one server is just the store.
+    this.#node = node.includes(':') ? ` at ${node}` : '';
     this.#clock = clock;
     this.#say = say;
   }
@@ -25,11 +28,13 @@ export class Notices {
     this.#sinceMs ??= nowMs;
     if (this.#isTold || nowMs - this.#sinceMs < QUIET_MS) return;
     this.#isTold = true;
-    this.#say(`the store does not answer: mode ${mode} decides for policy ${policy} (${cause}: ${detail})`);
+    const what = cause === 'misconfigured' ? 'refuses calls' : 'does not answer';
+    this.#say(`the store${this.#node} ${what}: mode ${mode} decides for policy ${policy} (${cause}: ${detail})`);
   }
 
+  /** The node answers, or another that took over from it. */
   recovered(): void {
-    if (this.#isTold) this.#say('the store answers again');
+    if (this.#isTold) this.#say(`${this.#node === '' ? 'the store' : `what was stored${this.#node}`} answers again`);
     this.#isTold = false;
     this.#sinceMs = undefined;
   }

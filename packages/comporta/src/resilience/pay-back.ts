@@ -4,6 +4,8 @@ import type { Charge, Plan, PolicyStore, StoreReply } from '../stores/store.js';
 
 /** Most subjects whose local admissions are remembered; those of further ones are not paid back. */
 const SUBJECTS_MAX = 10_000;
+/** How many subjects each admission looks at for what no longer counts: enough to clean faster than subjects come. */
+const SWEEP_STEPS = 2;
 /** Charges sent together, and the pause between such batches: a server that has just come back needs air. */
 const BATCH = 32;
 const PAUSE_MS = 20;
@@ -11,6 +13,16 @@ const PAUSE_MS = 20;
 const SPREAD_MS = 200;
 /** How often to look again for subjects whose node was still away. */
 const RETRY_MS = 500;
+
+/** No subject has this name, so nothing is ever owed of it. */
+const NOBODY = '';
+
+/** What the store is owed for one limit of a subject. */
+export interface Debt {
+  readonly amount: number;
+  /** Ms until nothing of it counts any more. */
+  readonly resetAfterMs: number;
+}
 
 /** What paying back needs of its surroundings. */
 export interface Creditor {
@@ -30,6 +42,8 @@ export class PayBack {
   readonly #clock: Clock;
   readonly #creditor: Creditor;
   readonly #owed: Set<string> = new Set();
+  /** Goes on where it stopped, through all that is owed. */
+  #cursor: Iterator<string> = this.#owed.values();
   #atUs = 0;
   #isRunning = false;
   #isStopped = false;
@@ -40,12 +54,15 @@ export class PayBack {
     this.#clock = clock;
     this.#creditor = creditor;
     const stamp: Clock = { nowUs: () => this.#atUs, startTimer: clock.startTimer };
-    const ledger = memoryStore({ maxSubjects: SUBJECTS_MAX, clock: stamp }).bind(plan);
+    // What it drops is not charged: fewer than would be refused otherwise, and nobody's to mend.
+    const onWarning = (): void => undefined;
+    const ledger = memoryStore({ maxSubjects: SUBJECTS_MAX, clock: stamp, onWarning }).bind(plan);
     this.#ledger = ledger as Required<Pick<PolicyStore, 'force'>> & PolicyStore;
   }
 
   /** Cost that was admitted here at `atUs`. */
   record(subject: string, cost: number, atUs: number): void {
+    for (let i = 0; i < SWEEP_STEPS; i++) this.#sweepOne();
     if (this.#owed.size >= SUBJECTS_MAX && !this.#owed.has(subject)) return;
     this.#atUs = atUs;
     this.#owed.add(subject);
@@ -53,6 +70,18 @@ export class PayBack {
       subject,
       this.#plan.limits.map(() => cost),
     );
+  }
+
+  /** What the store does not know of a subject and still counts, for each limit. */
+  owed(subject: string): readonly Debt[] {
+    if (!this.#owed.has(subject)) return this.#plan.limits.map(() => ({ amount: 0, resetAfterMs: 0 }));
+    this.#atUs = this.#clock.nowUs();
+    const unused = (this.#ledger.peek(NOBODY, 0) as StoreReply).numbers;
+    const { numbers } = this.#ledger.peek(subject, 0) as StoreReply;
+    return this.#plan.limits.map((_, i) => ({
+      amount: (unused[i * 4] as number) - (numbers[i * 4] as number),
+      resetAfterMs: numbers[i * 4 + 2] as number,
+    }));
   }
 
   /** A local admission was given back. */
@@ -94,14 +123,19 @@ export class PayBack {
   }
 
   async #pay(subject: string): Promise<void> {
-    this.#atUs = this.#clock.nowUs();
-    const { numbers } = this.#ledger.peek(subject, 0) as StoreReply;
-    const amounts = this.#plan.limits.map(({ limit }, i) => limit - (numbers[i * 4] as number));
+    const amounts = this.owed(subject).map(({ amount }) => amount);
     this.forget(subject);
     if (!amounts.some((amount) => amount > 0)) return;
     if (await this.#creditor.pay(subject, amounts)) return;
     this.#owed.add(subject);
     void this.#ledger.force(subject, amounts);
+  }
+
+  /** What no longer counts must not take the place of what does. */
+  #sweepOne(): void {
+    const next = this.#cursor.next();
+    if (next.done === true) this.#cursor = this.#owed.values();
+    else if (this.owed(next.value).every(({ amount }) => amount === 0)) this.forget(next.value);
   }
 
   #pause(delayMs: number): Promise<void> {

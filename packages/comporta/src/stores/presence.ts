@@ -2,6 +2,7 @@ import type { Part } from '../algorithms/algorithm.js';
 import type { Script } from '../algorithms/compose.js';
 import { sha1Hex } from '../core/hash.js';
 import { PROCESS_ID } from '../core/process-id.js';
+import { StoreError } from '../core/waiting.js';
 
 /** One process, as long as nothing is known of others. */
 export const ALONE: Part = { processes: 1, rank: 0 };
@@ -12,53 +13,103 @@ const EVERY_MS = 2000;
 const TTL_MS = 10_000;
 /** Above so many processes the remainder of a limit is not worth finding out one's rank. */
 const RANKED_MAX = 200;
+/** Policies named in one call: a script must not hold the server up. */
+const POLICIES_MAX = 100;
 
 const TEXT = `#!lua
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
-redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - ${TTL_MS})
-redis.call('ZADD', KEYS[1], now, ARGV[1])
-redis.call('PEXPIRE', KEYS[1], ${TTL_MS})
-local count, rank = redis.call('ZCARD', KEYS[1]), 0
-if count > ${RANKED_MAX} then return { count, count } end
-for _, member in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do
+local parts = {}
+for i, key in ipairs(KEYS) do
+redis.call('ZREMRANGEBYSCORE', key, '-inf', now - ${TTL_MS})
+redis.call('ZADD', key, now, ARGV[1])
+redis.call('PEXPIRE', key, ${TTL_MS})
+local count, rank = redis.call('ZCARD', key), 0
+if count > ${RANKED_MAX} then
+rank = count
+else
+for _, member in ipairs(redis.call('ZRANGE', key, 0, -1)) do
 if member < ARGV[1] then rank = rank + 1 end
 end
-return { count, rank }
+end
+parts[2 * i - 1], parts[2 * i] = count, rank
+end
+return parts
 `;
 
-/** Says that this process is alive and answers how many are. One small write per process every few seconds. */
+/** Says that this process uses some policies, a key each, and answers how many processes do and its rank among them. */
 export const PRESENCE_SCRIPT: Script = { text: TEXT, sha: sha1Hex(TEXT) };
+/** All keys lie in one slot, whatever the policies. */
 export const PRESENCE_TAG = '%presence';
 export const PRESENCE_ARGUMENTS: readonly string[] = [PROCESS_ID];
 
-/**
- * How many processes use a store, for shares of limits while it is away: then the last count holds.
- * Beats with traffic and has no timer, so it keeps no process alive and suits functions that freeze.
- */
-export class Presence {
-  readonly #beat: () => Promise<Part>;
-  #part: Part = ALONE;
-  #beatAtMs = 0;
+/** How many processes use one policy, as far as known. */
+export class PolicyPresence {
+  readonly policy: string;
+  part: Part = ALONE;
+  /** Since it was last told of. */
+  isUsed: boolean = false;
+  saidAtMs: number = Number.NEGATIVE_INFINITY;
+  readonly #say: (nowMs: number) => void;
 
-  constructor(beat: () => Promise<Part>) {
-    this.#beat = beat;
-  }
-
-  get part(): Part {
-    return this.#part;
+  constructor(policy: string, say: (nowMs: number) => void) {
+    this.policy = policy;
+    this.#say = say;
   }
 
   /** Call after an answer of the store, with its time. */
   touch(nowMs: number): void {
-    if (Math.abs(nowMs - this.#beatAtMs) < EVERY_MS) return;
-    this.#beatAtMs = nowMs;
-    this.#beat().then(
-      (part) => {
-        this.#part = part;
+    this.isUsed = true;
+    if (Math.abs(nowMs - this.saidAtMs) >= EVERY_MS) this.#say(nowMs);
+  }
+}
+
+/**
+ * How many processes use each policy of a store, for shares of its limits while it is away: then the last
+ * count holds. Beats with traffic and has no timer, so it keeps no process alive, suits functions that
+ * freeze between requests, and a process that nobody asks takes no part of a limit.
+ */
+export class Presence {
+  readonly #beat: (policies: readonly string[]) => Promise<readonly Part[]>;
+  readonly #warn: (message: string) => void;
+  readonly #known: Map<string, PolicyPresence> = new Map();
+  #isWarned = false;
+
+  constructor(beat: (policies: readonly string[]) => Promise<readonly Part[]>, warn: (message: string) => void) {
+    this.#beat = beat;
+    this.#warn = warn;
+  }
+
+  of(policy: string): PolicyPresence {
+    const known = this.#known.get(policy) ?? new PolicyPresence(policy, (nowMs) => this.#say(nowMs));
+    this.#known.set(policy, known);
+    return known;
+  }
+
+  /** Tells of all that was used lately, so that many policies share one call. */
+  #say(nowMs: number): void {
+    const used = [...this.#known.values()].filter(({ isUsed }) => isUsed);
+    for (const each of used) {
+      each.isUsed = false;
+      each.saidAtMs = nowMs;
+    }
+    for (let i = 0; i < used.length; i += POLICIES_MAX) this.#sayOf(used.slice(i, i + POLICIES_MAX));
+  }
+
+  #sayOf(used: readonly PolicyPresence[]): void {
+    this.#beat(used.map(({ policy }) => policy)).then(
+      (parts) => {
+        this.#isWarned = false;
+        used.forEach((each, i) => {
+          each.part = parts[i] ?? ALONE;
+        });
       },
-      // The count is of no use while the store answers; the next beat will do.
-      () => undefined,
+      // The count is of no use while the store answers; the next beat will do, unless a person must mend it.
+      (error: unknown) => {
+        if (this.#isWarned || !(error instanceof StoreError && error.kind === 'misconfigured')) return;
+        this.#isWarned = true;
+        this.#warn(`processes cannot be counted, so mode local goes by the last known number: ${error.message}`);
+      },
     );
   }
 }

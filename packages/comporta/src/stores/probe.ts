@@ -1,5 +1,5 @@
 import { compose, type Script } from '../algorithms/compose.js';
-import { fixedWindow, slidingWindow, slidingWindowCounter, tokenBucket, withIds } from '../algorithms/limits.js';
+import { fixedWindow, quota, slidingWindow, slidingWindowCounter, tokenBucket, withIds } from '../algorithms/limits.js';
 import { sha1Hex } from '../core/hash.js';
 import type { RedisNode } from '../redis/client.js';
 import { fixFor, messageOf } from '../redis/explain.js';
@@ -7,6 +7,7 @@ import { type Finding, failure, ok } from '../redis/finding.js';
 import { slotOf } from '../redis/slot.js';
 import { escapeSubject, keysOf, refundKey } from './keyspace.js';
 import type { RedisParts } from './redis-parts.js';
+import { SentArguments } from './server-time.js';
 import type { Plan, PolicyStore, Store } from './store.js';
 
 /** One limit of each algorithm, so that every line of every script is within reach. */
@@ -17,6 +18,7 @@ const PLAN: Plan = {
     slidingWindow({ limit: 9, window: '1m' }),
     slidingWindowCounter({ limit: 9, window: '1d' }),
     fixedWindow({ limit: 9, window: '1d' }),
+    quota({ limit: 9, per: 'month' }),
   ]),
 };
 
@@ -52,9 +54,9 @@ export async function checkScripts(store: Store, parts: RedisParts, node: RedisN
   const subject = subjectOn(policy, node, run);
   if (subject === undefined) return [];
   try {
-    await operate(policy, subject);
+    const atUs = await operate(policy, subject);
     const script = unknownScript(run);
-    for (const _ of ['EVAL', 'EVALSHA']) await consumeBy(script, parts, subject);
+    for (const _ of ['EVAL', 'EVALSHA']) await consumeBy(script, parts, subject, atUs);
     return [ok('scripts', `${PLAN.limits.length} algorithms decide, give back and reset, by EVAL and by EVALSHA`)];
   } catch (error) {
     const message = messageOf(error);
@@ -64,8 +66,8 @@ export async function checkScripts(store: Store, parts: RedisParts, node: RedisN
   }
 }
 
-/** Small and large costs, a refusal and refunds: each of them is another way through the scripts. */
-async function operate(policy: PolicyStore, subject: string): Promise<void> {
+/** Small and large costs, a refusal and refunds: each is another way through the scripts. Gives the server's time. */
+async function operate(policy: PolicyStore, subject: string): Promise<number> {
   const first = await policy.consume(subject, 3);
   await policy.consume(subject, 4);
   await policy.consume(subject, 6);
@@ -76,6 +78,7 @@ async function operate(policy: PolicyStore, subject: string): Promise<void> {
   );
   await policy.refund({ subject, decisionId: DECISION_ID, atUs: first.atUs, amount: 1 });
   await policy.reset(subject);
+  return first.atUs;
 }
 
 function unknownScript(run: string): Script {
@@ -83,9 +86,9 @@ function unknownScript(run: string): Script {
   return { text, sha: sha1Hex(text) };
 }
 
-function consumeBy(script: Script, parts: RedisParts, subject: string): Promise<void> {
+function consumeBy(script: Script, parts: RedisParts, subject: string, atUs: number): Promise<void> {
   const escaped = escapeSubject(subject, parts.subjectSecret);
-  const args = ['', '1', ...PLAN.limits.flatMap((limit) => limit.args.map(String))];
+  const args = ['', '1', ...new SentArguments(PLAN.limits).at(atUs / 1000)];
   return runScript(script, parts, escaped, keysOf(PLAN, parts.keyPrefix)(escaped), args);
 }
 

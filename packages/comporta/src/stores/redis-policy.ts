@@ -1,27 +1,60 @@
 import type { Part } from '../algorithms/algorithm.js';
 import { compose, type Script } from '../algorithms/compose.js';
+import type { Gates } from '../algorithms/compose-gates.js';
 import { StoreError, type Waiter } from '../core/waiting.js';
 import type { ScriptRunner } from '../redis/run.js';
 import { slotOf } from '../redis/slot.js';
-import { escapeSubject, keysOf, refundKey } from './keyspace.js';
-import type { Presence } from './presence.js';
-import { type Charge, type Plan, type PolicyStore, refundTtlMs, type StoreReply } from './store.js';
+import { gateArguments, gatesOf, PolicyKeys } from './gates.js';
+import { escapeSubject } from './keyspace.js';
+import type { PolicyPresence, Presence } from './presence.js';
+import { partsOf } from './redis-actions.js';
+import { decode, decodeAction, toNumber } from './redis-replies.js';
+import { SentArguments, type ServerTime } from './server-time.js';
+import {
+  type Action,
+  type ActionReply,
+  type Charge,
+  type Plan,
+  type PolicyStore,
+  refundTtlMs,
+  type StoreReply,
+  type Terms,
+} from './store.js';
 
 /** What all policies of one store have in common. */
 export interface Shared {
   readonly runner: ScriptRunner;
   readonly presence: Presence;
+  readonly time: ServerTime;
   readonly isCluster: boolean;
   readonly prefix: string;
   readonly secret: string | undefined;
 }
 
+/** What is sent around the limits' arguments. */
+interface Parts {
+  readonly keys: readonly string[];
+  /** The clock, the cost and whatever else comes before the limits' arguments. */
+  readonly head: readonly string[];
+  readonly tail?: readonly string[];
+}
+
+/** A call may be early for one period and, asked again, late for the same; more often a clock must be broken. */
+const ATTEMPTS_MAX = 3;
+
 /** A Redis store as one policy sees it. */
 export class RedisPolicy implements PolicyStore {
   readonly #plan: Plan;
   readonly #shared: Shared;
+  readonly #presence: PolicyPresence;
+  readonly #keyspace: PolicyKeys;
   readonly #keysOf: (escaped: string) => string[];
-  readonly #arguments: readonly string[];
+  readonly #gates: Gates;
+  readonly #isGated: boolean;
+  /** Decisions hold places, in the name of their ids. */
+  readonly #holds: boolean;
+  readonly #gateArguments: readonly string[];
+  readonly #arguments: SentArguments;
   readonly #consume: Script;
   readonly #peek: Script;
   readonly #refundTtlMs: string;
@@ -32,44 +65,60 @@ export class RedisPolicy implements PolicyStore {
   constructor(plan: Plan, shared: Shared) {
     this.#plan = plan;
     this.#shared = shared;
-    this.#keysOf = keysOf(plan, shared.prefix);
-    this.#arguments = plan.limits.flatMap((limit) => limit.args.map(String));
-    this.#consume = compose('consume', plan.limits);
-    this.#peek = compose('peek', plan.limits);
+    this.#presence = shared.presence.of(plan.policy);
+    this.#keyspace = new PolicyKeys(plan, shared.prefix);
+    this.#keysOf = this.#keyspace.limits;
+    this.#gates = gatesOf(plan);
+    this.#gateArguments = gateArguments(plan);
+    this.#isGated = plan.blocks !== undefined || plan.haveTerms === true;
+    this.#holds = plan.limits.some(({ algorithm }) => algorithm.holds);
+    this.#arguments = new SentArguments(plan.limits);
+    this.#consume = compose('consume', plan.limits, this.#gates);
+    this.#peek = compose('peek', plan.limits, this.#gates);
     this.#decode = (reply) => {
       const decoded = decode(reply, plan.limits.length);
-      shared.presence.touch(decoded.atUs / 1000);
+      this.#presence.touch(decoded.atUs / 1000);
       return decoded;
     };
     this.#refundTtlMs = String(refundTtlMs(plan));
   }
 
-  consume(subject: string, cost: number, waiter?: Waiter): Promise<StoreReply> {
-    return this.#decide(this.#consume, subject, cost, waiter);
+  consume(subject: string, cost: number, waiter?: Waiter, terms?: Terms, id?: string): Promise<StoreReply> {
+    return this.#decide(this.#consume, subject, cost, waiter, terms, id);
   }
 
-  peek(subject: string, cost: number, waiter?: Waiter): Promise<StoreReply> {
-    return this.#decide(this.#peek, subject, cost, waiter);
+  peek(subject: string, cost: number, waiter?: Waiter, terms?: Terms): Promise<StoreReply> {
+    return this.#decide(this.#peek, subject, cost, waiter, terms);
   }
 
-  refund({ subject, decisionId, atUs, amount }: Charge, waiter?: Waiter): Promise<number> {
+  refund({ subject, decisionId, atUs, amount, isPart }: Charge, waiter?: Waiter): Promise<number> {
     const escaped = this.#escape(subject);
-    const keys = [...this.#keysOf(escaped), refundKey(this.#plan, this.#shared.prefix, escaped, decisionId)];
-    const args = ['', String(amount), String(atUs), this.#refundTtlMs, ...this.#arguments];
-    return this.#run(compose('refund', this.#plan.limits), escaped, [...keys, ...args], keys.length, waiter, toNumber);
+    const keys = [...this.#keysOf(escaped), this.#keyspace.refund(escaped, decisionId)];
+    const head = ['', String(amount), String(atUs), this.#refundTtlMs];
+    const parts = { keys, head, tail: [isPart === true ? '' : decisionId] };
+    return this.#ask(compose('refund', this.#plan.limits), escaped, parts, waiter, toNumber);
   }
 
   force(subject: string, amounts: readonly number[], waiter?: Waiter): Promise<number> {
     const escaped = this.#escape(subject);
     const keys = this.#keysOf(escaped);
-    const parts = [...keys, '', '0', ...this.#arguments, ...amounts.map(String)];
-    return this.#run(compose('force', this.#plan.limits), escaped, parts, keys.length, waiter, toNumber);
+    const parts = { keys, head: ['', '0'], tail: amounts.map(String) };
+    return this.#ask(compose('force', this.#plan.limits), escaped, parts, waiter, toNumber);
+  }
+
+  act(action: Action, waiter?: Waiter, terms?: Terms): Promise<ActionReply> {
+    const escaped = this.#escape(action.subject);
+    const { limits, isTold, ...parts } = partsOf(action, this.#keyspace, escaped, terms);
+    const script = compose(action.kind, limits, this.#gates);
+    const decoder = (reply: unknown) => decodeAction(reply, isTold ? limits.length : 0);
+    if (limits.length === 0) return this.#run(script, escaped, parts, [], waiter, decoder);
+    return this.#ask(script, escaped, parts, waiter, decoder);
   }
 
   reset(subject: string, waiter?: Waiter): Promise<number> {
     const escaped = this.#escape(subject);
-    const keys = this.#keysOf(escaped);
-    return this.#run(compose('reset', []), escaped, keys, keys.length, waiter, toNumber);
+    const keys = this.#keyspace.all(escaped);
+    return this.#run(compose('reset', []), escaped, { keys, head: [] }, [], waiter, toNumber);
   }
 
   shardOf(subject: string): string {
@@ -77,7 +126,7 @@ export class RedisPolicy implements PolicyStore {
   }
 
   part(): Part {
-    return this.#shared.presence.part;
+    return this.#presence.part;
   }
 
   suspect(subject: string): void {
@@ -97,45 +146,68 @@ export class RedisPolicy implements PolicyStore {
     return this.#shared.isCluster ? slotOf(escaped) : 0;
   }
 
-  #decide(script: Script, subject: string, cost: number, waiter: Waiter | undefined): Promise<StoreReply> {
+  #decide(
+    script: Script,
+    subject: string,
+    cost: number,
+    waiter: Waiter | undefined,
+    terms: Terms | undefined,
+    id = '',
+  ): Promise<StoreReply> {
     const escaped = this.#escape(subject);
-    const parts = this.#keysOf(escaped);
-    const keyCount = parts.length;
-    parts.push('', String(cost), ...this.#arguments);
-    return this.#run(script, escaped, parts, keyCount, waiter, this.#decode);
+    const keys = this.#keysOf(escaped);
+    if (this.#isGated) keys.push(...this.#keyspace.gates(escaped));
+    const gates = terms === undefined ? this.#gateArguments : gateArguments(this.#plan, terms);
+    const parts = { keys, head: ['', String(cost)], tail: this.#holds ? [...gates, id] : gates };
+    return this.#ask(script, escaped, parts, waiter, this.#decode);
+  }
+
+  /** Runs a script on the limits with their arguments. */
+  #ask<T>(
+    script: Script,
+    escaped: string,
+    parts: Parts,
+    waiter: Waiter | undefined,
+    decode: (reply: unknown) => T,
+  ): Promise<T> {
+    return this.#arguments.areTimed
+      ? this.#askInTime(script, escaped, parts, waiter, decode)
+      : this.#run(script, escaped, parts, this.#arguments.always, waiter, decode);
+  }
+
+  /** A script that was given the arguments of another time says which time it is and has done nothing else. */
+  async #askInTime<T>(
+    script: Script,
+    escaped: string,
+    parts: Parts,
+    waiter: Waiter | undefined,
+    decode: (reply: unknown) => T,
+  ): Promise<T> {
+    const { time } = this.#shared;
+    for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt++) {
+      const args = this.#arguments.at(time.nowMs());
+      const reply = await this.#run(script, escaped, parts, args, waiter, (value) => value);
+      const atUs = Array.isArray(reply) ? toNumber(reply[0]) : undefined;
+      if (atUs !== undefined) time.learn(atUs);
+      if (!Array.isArray(reply) || reply.length > 1) return decode(reply);
+      if (waiter?.isOver === true) break;
+    }
+    throw new StoreError('unavailable', 'the clock of the server moved during the call', {
+      isUnsent: true,
+      isAnswer: true,
+    });
   }
 
   #run<T>(
     script: Script,
     escaped: string,
-    parts: readonly string[],
-    keyCount: number,
+    { keys, head, tail = [] }: Parts,
+    args: readonly string[],
     waiter: Waiter | undefined,
     decode: (reply: unknown) => T,
   ): Promise<T> {
     const slot = this.#slotOf(escaped);
-    const command = ['EVALSHA', script.sha, String(keyCount), ...parts];
+    const command = ['EVALSHA', script.sha, String(keys.length), ...keys, ...head, ...args, ...tail];
     return this.#shared.runner.run({ script, slot, command, waiter }, decode);
   }
-}
-
-/** A script's reply: the server's time, then four numbers per limit. Anything else is a fault of the client. */
-function decode(reply: unknown, limits: number): StoreReply {
-  if (!Array.isArray(reply) || reply.length !== 1 + 4 * limits) throw unexpected(reply);
-  const [atUs, ...numbers] = reply as unknown[];
-  return { atUs: toNumber(atUs), numbers: numbers.map(toNumber) };
-}
-
-/** A whole number of a reply, whatever the protocol made of it. */
-export function toNumber(value: unknown): number {
-  const number = typeof value === 'number' ? value : Number(value);
-  if (!Number.isSafeInteger(number)) throw unexpected(value);
-  return number;
-}
-
-function unexpected(reply: unknown): StoreError {
-  return new StoreError(
-    'misconfigured',
-    `the client returned ${typeof reply} where a script answers integers; does it transform replies?`,
-  );
 }

@@ -11,7 +11,9 @@ import { slotOf } from '../redis/slot.js';
 import { KEY_PREFIX } from './keyspace.js';
 import { PRESENCE_ARGUMENTS, PRESENCE_SCRIPT, PRESENCE_TAG, Presence } from './presence.js';
 import { keepParts } from './redis-parts.js';
-import { RedisPolicy, type Shared, toNumber } from './redis-policy.js';
+import { RedisPolicy, type Shared } from './redis-policy.js';
+import { toNumber } from './redis-replies.js';
+import { ServerTime } from './server-time.js';
 import type { Store } from './store.js';
 
 export interface RedisStoreOptions {
@@ -52,8 +54,15 @@ export function redisStore(source: string | SupportedClient, options: RedisStore
   if (typeof source !== 'string') checkConnectOptions(options, undefined);
   for (const warning of client.warnings) onWarning(warning);
   const runner = new ScriptRunner(client, clock);
-  const presence = new Presence(() => beat(runner, client.isCluster, keyPrefix));
-  const shared: Shared = { runner, presence, isCluster: client.isCluster, prefix: keyPrefix, secret: subjectSecret };
+  const presence = new Presence((policies) => beat(runner, client.isCluster, keyPrefix, policies), onWarning);
+  const shared: Shared = {
+    runner,
+    presence,
+    time: new ServerTime(clock),
+    isCluster: client.isCluster,
+    prefix: keyPrefix,
+    secret: subjectSecret,
+  };
   const store: Store = {
     kind: 'redis',
     bind: (plan) => new RedisPolicy(plan, shared),
@@ -106,9 +115,12 @@ function nodesOf(client: RedisClient): readonly RedisNode[] {
 }
 
 async function ping(client: RedisClient): Promise<void> {
-  const node = nodesOf(client).find((each) => each.isReady());
-  if (node === undefined) throw new StoreError('unavailable', client.lastError() ?? 'not connected');
-  await node.send(['PING']);
+  const nodes = nodesOf(client).filter((each) => each.isReady());
+  if (nodes.length === 0) throw new StoreError('unavailable', client.lastError() ?? 'not connected');
+  // Any: one that is frozen says nothing about the others.
+  await Promise.any(nodes.map((node) => node.send(['PING']))).catch(({ errors }: AggregateError) => {
+    throw errors[0];
+  });
 }
 
 /** As {@link ping}, of every server. */
@@ -126,12 +138,18 @@ async function pingAll(client: RedisClient): Promise<void> {
   await Promise.all(nodes.map((node) => node.send(['PING'])));
 }
 
-/** Tells the store that this process is alive; how many are, and which of them this is. */
-function beat(runner: ScriptRunner, isCluster: boolean, prefix: string): Promise<Part> {
-  const command = ['EVALSHA', PRESENCE_SCRIPT.sha, '1', `${prefix}:{${PRESENCE_TAG}}`, ...PRESENCE_ARGUMENTS];
+/** Tells the store which policies this process uses; of each how many processes do, and which of them this is. */
+function beat(
+  runner: ScriptRunner,
+  isCluster: boolean,
+  prefix: string,
+  policies: readonly string[],
+): Promise<readonly Part[]> {
+  const keys = policies.map((policy) => `${prefix}:{${PRESENCE_TAG}}:${policy}`);
+  const command = ['EVALSHA', PRESENCE_SCRIPT.sha, String(keys.length), ...keys, ...PRESENCE_ARGUMENTS];
   const slot = isCluster ? slotOf(PRESENCE_TAG) : 0;
   return runner.run({ script: PRESENCE_SCRIPT, slot, command, waiter: undefined }, (reply) => {
-    const [processes, rank] = reply as unknown[];
-    return { processes: toNumber(processes), rank: toNumber(rank) };
+    const numbers = (reply as unknown[]).map(toNumber);
+    return policies.map((_, i) => ({ processes: numbers[2 * i] as number, rank: numbers[2 * i + 1] as number }));
   });
 }

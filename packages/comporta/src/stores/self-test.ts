@@ -1,10 +1,10 @@
 import type { Clock } from '../core/time.js';
 import { checkCluster, primariesOf } from '../redis/check-cluster.js';
 import { checkRights } from '../redis/check-rights.js';
-import { checkServer, type Info, readInfo } from '../redis/check-server.js';
+import { askInfo, checkServer, isMisplaced } from '../redis/check-server.js';
 import { checkClock, checkSpeed, withinMs } from '../redis/check-speed.js';
 import type { RedisNode } from '../redis/client.js';
-import { fixFor, isLasting, lacksRight, messageOf } from '../redis/explain.js';
+import { fixFor, isLasting, messageOf } from '../redis/explain.js';
 import { type Finding, failure, mergeFindings, warning } from '../redis/finding.js';
 import { checkScripts, PROBE_LIMITS, probeKey } from './probe.js';
 import { partsOf, type RedisParts } from './redis-parts.js';
@@ -32,13 +32,13 @@ export async function selfTest(store: Store, options: SelfTestOptions = {}): Pro
   const lost = nodes.filter((node) => !ready.includes(node)).map((node) => node.address);
   const findings: Finding[] = parts.client.warnings.map((text) => warning('client', text, 'see docs/redis.md'));
   if (lost.length > 0 || ready.length === 0) findings.push(notConnected(parts, lost));
-  const byNode = await Promise.all(
-    ready.map(async (node) => [node.address, await checkNode(store, parts, node, timeoutMs)] as const),
-  );
+  const copied = new Set<string>();
+  const context: Context = { store, parts, timeoutMs, onReplica: (address) => copied.add(address) };
+  const byNode = await Promise.all(ready.map(async (node) => [node.address, await checkNode(context, node)] as const));
   if (byNode.length > 0) findings.push(...mergeFindings(new Map(byNode)));
   const [first] = ready;
   if (parts.client.isCluster && first !== undefined) {
-    findings.push(...(await unlessSilent(parts.clock, 'slots', checkCluster(first))));
+    findings.push(...(await unlessSilent(parts.clock, 'slots', checkCluster(first, copied))));
   }
   return findings;
 }
@@ -61,28 +61,31 @@ function notConnected({ client }: RedisParts, lost: readonly string[]): Finding 
   return failure('connection', `no connection${where}: ${why}`, fixFor(why));
 }
 
-async function checkNode(store: Store, parts: RedisParts, node: RedisNode, timeoutMs: number): Promise<Finding[]> {
-  const { client, clock } = parts;
-  const work = async (): Promise<Finding[]> => {
-    const key = probeKey(store, parts, node);
-    return [
-      ...checkServer(await infoOf(node), client.isCluster),
-      ...(key === undefined ? [] : await checkRights(node, key, PROBE_LIMITS)),
-      ...(await checkScripts(store, parts, node)),
-    ];
-  };
-  const speed = await checkSpeed(node, clock, timeoutMs);
-  if (speed.message.includes('no answer')) return [speed];
-  return [...(await unlessSilent(clock, 'server', work())), speed, await checkClock(node, clock)];
+interface Context {
+  readonly store: Store;
+  readonly parts: RedisParts;
+  readonly timeoutMs: number;
+  /** Told of each primary that has a replica. */
+  readonly onReplica: (address: string) => void;
 }
 
-async function infoOf(node: RedisNode): Promise<Info> {
-  try {
-    return readInfo(await node.send(['INFO']));
-  } catch (error) {
-    if (lacksRight(error)) return undefined;
-    throw error;
-  }
+async function checkNode(context: Context, node: RedisNode): Promise<Finding[]> {
+  const { clock } = context.parts;
+  const speed = await checkSpeed(node, clock, context.timeoutMs);
+  if (speed.message.includes('no answer')) return [speed];
+  const findings = await unlessSilent(clock, 'server', checkWork(context, node));
+  return isMisplaced(findings) ? findings : [...findings, speed, await checkClock(node, clock)];
+}
+
+/** Whether the server is one for decisions, and whether it makes them. */
+async function checkWork({ store, parts, onReplica }: Context, node: RedisNode): Promise<Finding[]> {
+  const info = await askInfo(node);
+  if (Number(info.fields.get('connected_slaves')) > 0) onReplica(node.address);
+  const findings = checkServer(info, parts.client.isCluster);
+  if (isMisplaced(findings)) return findings;
+  const key = probeKey(store, parts, node);
+  const rights = key === undefined ? [] : await checkRights(node, key, PROBE_LIMITS);
+  return [...findings, ...rights, ...(await checkScripts(store, parts, node))];
 }
 
 /** The findings, or the one that the server has stopped to answer. */

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import type { Limiter } from 'comporta';
+import type { Limiter, StoreFailure } from 'comporta';
 import type { Gate } from 'comporta/http';
 import type { AlertsConfig } from '../config/types.js';
+import { Missed } from '../health/missed.js';
 import type { Log } from '../log.js';
 import { type Alert, keyOf } from './alert.js';
 import { type AlertClock, systemClock } from './clock.js';
@@ -32,6 +33,7 @@ export class Alerts {
   readonly #clock: AlertClock;
   readonly #conditions: Conditions;
   readonly #probe: Probe = new Probe();
+  readonly #missed: Missed = new Missed();
   #config: AlertsConfig | undefined;
   #deliveries: readonly Delivery[] = [];
   #limiters: ReadonlyMap<string, Limiter> = new Map();
@@ -55,6 +57,7 @@ export class Alerts {
     this.#config = config;
     this.#conditions.cooldownMs = config?.cooldown ?? 0;
     this.#deliveries = (config?.sinks ?? []).map((sink, i) => this.#deliver(toSink(sink, i)));
+    for (const delivery of this.#deliveries) void delivery.check();
     this.#listen();
   }
 
@@ -83,16 +86,25 @@ export class Alerts {
     for (const stop of this.#stopListening) stop();
     const limiters = this.#deliveries.length === 0 ? [] : [...this.#limiters.values()];
     this.#stopListening = limiters.flatMap((limiter) => [
-      limiter.on('degraded', ({ policy, degraded }) => this.#found(onStoreFailure(policy, degraded))),
-      limiter.on('storeError', ({ policy, degraded }) => this.#found(onStoreFailure(policy, degraded))),
-      limiter.on('recovered', ({ policy }) => this.#found(onStoreAnswer(policy))),
+      limiter.on('degraded', (failure) => this.#failed(failure)),
+      limiter.on('storeError', (failure) => this.#failed(failure)),
+      limiter.on('config', (failure) => this.#failed(failure)),
+      limiter.on('recovered', ({ policy, node }) => {
+        if (this.#missed.remove(policy, node)) this.#found(onStoreAnswer(policy));
+      }),
       limiter.on('breaker', (event) => this.#found(onBreaker(event))),
     ]);
+    this.#missed.clear();
     // Who was not heard may have recovered, and new limiters know of no failure: if one is not over, a probe finds it.
     for (const { kind, target } of this.#conditions.active()) {
       if (kind !== 'breaker.open') this.#conditions.clear(keyOf(kind, target), this.#clock.nowMs());
     }
     this.#advance();
+  }
+
+  #failed({ policy, node, degraded }: StoreFailure): void {
+    this.#missed.add(policy, node);
+    this.#found(onStoreFailure(policy, degraded));
   }
 
   /** Runs inside decisions: it only notes what is new. */

@@ -43,6 +43,14 @@ export class Delivery {
     return this.#current?.alert.key === key || this.#queue.has(key);
   }
 
+  /** Says so if nothing can be sent there now: better at the start than in the first outage. Never rejects. */
+  async check(): Promise<void> {
+    const { sink, transport, settings, log } = this.#options;
+    const reason = await transport.reach(sink.url, settings.timeoutMs, this.#abort.signal);
+    if (reason === undefined || this.#isEnding) return;
+    log.warn('an alert sink cannot be reached now; alerts will be tried all the same', { sink: sink.name, reason });
+  }
+
   /** Never throws and never waits. */
   offer(message: Message): void {
     if (this.#isEnding) return;
@@ -57,6 +65,7 @@ export class Delivery {
     const stopTimer = this.#options.clock.startTimer(limitMs, () => this.#abort.abort());
     await this.#work;
     stopTimer();
+    this.#abort.abort();
     await this.#options.transport.close();
   }
 

@@ -42,6 +42,7 @@ export function onStoreAnswer(policy: string): Findings {
   return { raise: undefined, clear: [keyOf('store.unavailable', policy), keyOf('store.misconfigured', policy)] };
 }
 
+/** A node may have several breakers, one per time limit. One that is open is heard of again within a second. */
 export function onBreaker({ node, state }: BreakerEvent): Findings {
   if (state === 'closed') return { raise: undefined, clear: [keyOf('breaker.open', node)] };
   if (state === 'halfOpen') return { raise: undefined, clear: [] };

@@ -1,22 +1,10 @@
 import { z } from 'zod';
-import { duration } from '../config/fields.js';
+import { duration, secretText } from '../config/fields.js';
 import { NO_KIND } from '../config/limits.js';
 import type { AlertsConfig, SinkConfig } from '../config/types.js';
 
 const DAY_MS = 86_400_000;
 const PAGERDUTY_URL = 'https://events.pagerduty.com/v2/enqueue';
-
-/** Text whose value no message may repeat: keys, and addresses that are keys. */
-function secretText(isGood: (text: string) => boolean, expected: string): z.ZodType<string> {
-  return z
-    .unknown()
-    .transform((value, context): string => {
-      if (typeof value === 'string' && isGood(value)) return value;
-      context.issues.push({ code: 'custom', message: `expected ${expected} (the value is not shown)`, input: value });
-      return z.NEVER;
-    })
-    .meta({ type: 'string' });
-}
 
 function isHttpUrl(text: string): boolean {
   return /^https?:\/\/[^\s]+$/.test(text) && URL.canParse(text);

@@ -1,3 +1,6 @@
+import { once } from 'node:events';
+import { connect, isIP } from 'node:net';
+import { connect as connectTls } from 'node:tls';
 import { Agent, request } from 'undici';
 import { publicLookup, REFUSED_ADDRESS, type Resolve, urlFault } from './addresses.js';
 import type { AlertClock } from './clock.js';
@@ -12,10 +15,12 @@ export class Transport {
   readonly #agent: Agent;
   readonly #allowInsecure: boolean;
   readonly #clock: AlertClock;
+  readonly #resolve: Resolve | undefined;
 
   constructor(allowInsecure: boolean, clock: AlertClock, resolve?: Resolve) {
     this.#allowInsecure = allowInsecure;
     this.#clock = clock;
+    this.#resolve = resolve;
     const lookup = allowInsecure ? {} : { lookup: publicLookup(resolve) };
     // Each attempt is timed as a whole, so the client's own timers are off.
     this.#agent = new Agent({
@@ -51,9 +56,36 @@ export class Transport {
     }
   }
 
+  /** Why no connection can be made, TLS included; `undefined` when one can. Sends nothing; never rejects. */
+  async reach(address: string, timeoutMs: number, signal: AbortSignal): Promise<string | undefined> {
+    if (!this.#allowInsecure && urlFault(address) !== undefined) return REFUSED_ADDRESS;
+    const { protocol, hostname, port } = new URL(address);
+    const host = hostname.replace(/^\[|\]$/g, '');
+    const isTls = protocol === 'https:';
+    const lookup = this.#allowInsecure ? {} : { lookup: publicLookup(this.#resolve) };
+    const options = { host, port: Number(port || (isTls ? 443 : 80)), ...lookup };
+    const socket = isTls ? connectTls({ ...options, ...(isIP(host) === 0 && { servername: host }) }) : connect(options);
+    const stopTimer = this.#clock.startTimer(timeoutMs, () => socket.destroy(timedOut(timeoutMs)));
+    // Whatever fails after the answer to the question is of no interest.
+    socket.on('error', () => undefined);
+    try {
+      await once(socket, isTls ? 'secureConnect' : 'connect', { signal });
+      return undefined;
+    } catch (error) {
+      return signal.aborted ? undefined : codeOf(error);
+    } finally {
+      stopTimer();
+      socket.destroy();
+    }
+  }
+
   async close(): Promise<void> {
     await this.#agent.destroy().catch(() => undefined);
   }
+}
+
+function timedOut(limitMs: number): Error {
+  return Object.assign(new Error(`no connection within ${limitMs} ms`), { code: 'ETIMEDOUT' });
 }
 
 /** `https://user:password@host` as an address and a header. */

@@ -7,10 +7,11 @@ export const NO_POLICIES = 'no policies: every request is forwarded';
 
 /** What runs now, and where; one fact per line. */
 export function bannerLines(config: ServerConfig, app: App): readonly string[] {
+  const { url: store } = config.store;
   return [
     ...(app.gateway === undefined ? [] : [`gateway on ${urlOf(app.gateway)}`]),
     ...(app.api === undefined ? [] : [`health on ${urlOf(app.api)}/livez and /readyz`]),
-    config.store === 'memory' ? 'store memory: counts live in this process' : `store ${describeStore(config.store)}`,
+    store === 'memory' ? 'store memory: counts live in this process' : `store ${describeStore(store)}`,
     ...describePolicies(config),
     ...(config.gate.policies.length === 0 ? [NO_POLICIES] : []),
   ];

@@ -3,6 +3,7 @@ import { type Finding, parseStoreUrl, redisStore, selfTest } from 'comporta/redi
 import { durationFault } from '../config/fields.js';
 import { loadFile } from '../config/file.js';
 import { formatProblem, type Problem } from '../config/problem.js';
+import type { StoreSettings } from '../config/store.js';
 import { type Command, UsageError, type Values } from './command.js';
 import { describeStore } from './describe.js';
 
@@ -35,10 +36,10 @@ async function runDoctor(values: Values): Promise<number> {
     for (const line of target.problems) process.stderr.write(`${line}\n`);
     return 1;
   }
-  const findings = target.store === 'memory' ? [MEMORY] : await examine(target.store, target.timeoutMs);
+  const { store, timeoutMs } = target;
+  const findings = store.url === 'memory' ? [MEMORY] : await examine(store, timeoutMs);
   const hasErrors = findings.some(({ level }) => level === 'error');
-  const text =
-    values.json === true ? `${JSON.stringify({ findings }, undefined, 2)}\n` : report(target.store, findings);
+  const text = values.json === true ? `${JSON.stringify({ findings }, undefined, 2)}\n` : report(store.url, findings);
   process.stdout.write(text);
   return hasErrors ? 1 : 0;
 }
@@ -50,7 +51,7 @@ const MEMORY: Finding = {
   fix: undefined,
 };
 
-type Target = { readonly store: string; readonly timeoutMs: number } | { readonly problems: readonly string[] };
+type Target = { readonly store: StoreSettings; readonly timeoutMs: number } | { readonly problems: readonly string[] };
 
 function targetOf(values: Values): Target {
   const { word, config, timeout } = values;
@@ -62,7 +63,7 @@ function targetOf(values: Values): Target {
       'doctor: which store? Write: comporta doctor -c comporta.yaml, or comporta doctor redis://...',
     );
   }
-  if (word !== undefined) return { store: storeUrl(word), timeoutMs: given ?? TIMEOUT_MS };
+  if (word !== undefined) return { store: { url: storeUrl(word), options: {} }, timeoutMs: given ?? TIMEOUT_MS };
   const file = String(config);
   const content = loadFile(file, process.env);
   if ('problems' in content) {
@@ -81,8 +82,8 @@ function storeUrl(word: string): string {
   }
 }
 
-async function examine(url: string, timeoutMs: number): Promise<readonly Finding[]> {
-  const store = redisStore(url, { onWarning: () => undefined });
+async function examine({ url, options }: StoreSettings, timeoutMs: number): Promise<readonly Finding[]> {
+  const store = redisStore(url, { ...options, onWarning: () => undefined });
   try {
     return await selfTest(store, { timeoutMs });
   } finally {

@@ -1,10 +1,11 @@
 import type { IncomingMessage } from 'node:http';
-import type { GateOptions } from 'comporta/http';
-import type { FileConfig, GatewayConfig, PolicyConfig } from './types.js';
+import type { AccessList, GateOptions } from 'comporta/http';
+import type { StoreSettings } from './store.js';
+import type { AccessConfig, FileConfig, GatewayConfig, PolicyConfig } from './types.js';
 
 /** A file that may run. */
 export interface ServerConfig {
-  readonly store: string;
+  readonly store: StoreSettings;
   /** Everything of the decision but the store. */
   readonly gate: Omit<GateOptions<IncomingMessage>, 'store'>;
   readonly gateway: GatewayConfig | undefined;
@@ -12,8 +13,8 @@ export interface ServerConfig {
   readonly alerts: FileConfig['alerts'];
 }
 
-export function toServerConfig(file: FileConfig): ServerConfig {
-  const { store, gateway, api, alerts } = file;
+export function toServerConfig(file: FileConfig, store: StoreSettings): ServerConfig {
+  const { gateway, api, alerts } = file;
   return { store, gate: toGateOptions(file), gateway, api, alerts };
 }
 
@@ -30,20 +31,29 @@ export function toGateOptions(file: FileConfig): ServerConfig['gate'] {
     ipv6Prefix: file.ipv6Prefix,
     headers: file.headers,
     countPreflight: file.countPreflight,
+    ...defined({ allow: file.allow, deny: file.deny }),
   };
 }
 
 function toPolicy(policy: PolicyConfig): ServerConfig['gate']['policies'][number] {
-  const { timeout, match, onStoreFailure, ...rest } = policy;
+  const { timeout, match, allow, deny, name, limits, ...rest } = policy;
   return {
-    ...rest,
+    name,
+    limits,
+    ...defined({ ...rest, timeoutMs: timeout }),
     ...(match === undefined ? {} : { match: defined(match) }),
-    ...(timeout === undefined ? {} : { timeoutMs: timeout }),
-    ...(onStoreFailure === undefined ? {} : { onStoreFailure }),
+    ...(allow === undefined ? {} : { allow: toAccess(allow) }),
+    ...(deny === undefined ? {} : { deny: toAccess(deny) }),
   };
 }
 
-type Defined<T> = { [K in keyof T]: Exclude<T[K], undefined> };
+function toAccess(list: AccessConfig): AccessList<IncomingMessage> {
+  return isList(list) ? list : defined(list);
+}
+
+const isList = (list: AccessConfig): list is readonly string[] => Array.isArray(list);
+
+type Defined<T> = { [K in keyof T]?: Exclude<T[K], undefined> };
 
 function defined<T extends object>(value: T): Defined<T> {
   return Object.fromEntries(Object.entries(value).filter(([, part]) => part !== undefined)) as Defined<T>;

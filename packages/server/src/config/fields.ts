@@ -59,6 +59,18 @@ export function oneOrMany<T>(item: z.ZodType<T>): z.ZodType<readonly T[]> {
     .transform((value) => (Array.isArray(value) ? value : [value]) as readonly T[]);
 }
 
+/** Text whose value no message may repeat: keys, passwords, and addresses that are keys. */
+export function secretText(isGood: (text: string) => boolean, expected: string): z.ZodType<string> {
+  return z
+    .unknown()
+    .transform((value, context): string => {
+      if (typeof value === 'string' && isGood(value)) return value;
+      context.issues.push({ code: 'custom', message: `expected ${expected} (the value is not shown)`, input: value });
+      return z.NEVER;
+    })
+    .meta({ type: 'string' });
+}
+
 /** Text that must look a certain way. */
 export function text(pattern: RegExp, expected: string): z.ZodType<string> {
   return z.string().regex(pattern, { error: (issue) => `expected ${expected}, got ${JSON.stringify(issue.input)}` });

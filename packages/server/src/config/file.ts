@@ -1,4 +1,5 @@
 import { readFileSync, unwatchFile, watchFile } from 'node:fs';
+import { dirname, resolve } from 'node:path';
 import { startTimer, stopTimer, type Timer } from '../time.js';
 import type { ServerConfig } from './config.js';
 import type { Environment } from './environment.js';
@@ -18,7 +19,8 @@ export function loadFile(file: string, environment: Environment, known?: FileCon
   try {
     const text = readFileSync(file, 'utf8');
     if (known !== undefined && text === known.text) return known;
-    return { text, ...loadConfig(text, environment) };
+    const read = (name: string) => readFileSync(resolve(dirname(file), name), 'utf8');
+    return { text, ...loadConfig(text, environment, read) };
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code;
     const message = code === 'ENOENT' ? 'there is no such file' : `the file cannot be read: ${code ?? String(error)}`;

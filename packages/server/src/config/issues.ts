@@ -45,8 +45,12 @@ function unknownField(path: Path, source: Source): Problem {
 /** A union's own message says nothing: keep what the branch of the value's form found. */
 function flatten(issue: Issue, root: unknown): Issue[] {
   if (issue.code !== 'invalid_union') return [issue];
-  const isList = Array.isArray(valueAt(root, issue.path as Path));
-  const branch = issue.errors[isList ? issue.errors.length - 1 : 0] ?? [];
+  const value = valueAt(root, issue.path as Path);
+  const fits = (branch: readonly Issue[]) =>
+    !branch.some(({ code, path }) => code === 'invalid_type' && path.length === 0);
+  const isFields = typeof value === 'object' && value !== null && !Array.isArray(value);
+  const ofFields = isFields ? issue.errors.find(fits) : undefined;
+  const branch = ofFields ?? issue.errors[Array.isArray(value) ? issue.errors.length - 1 : 0] ?? [];
   return branch.flatMap((inner) => flatten({ ...inner, path: [...issue.path, ...inner.path] } as Issue, root));
 }
 

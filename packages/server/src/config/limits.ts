@@ -52,7 +52,7 @@ function build(
 function settingsSchema(name: string, params: Readonly<Record<string, Param>>): z.ZodType {
   const fields = Object.entries(params).map(([field, param]) => {
     const schema = paramSchema(param);
-    const optional = param.default === undefined ? schema : schema.optional();
+    const optional = param.default === undefined && param.optional !== true ? schema : schema.optional();
     return [field, optional.describe(sentence(param.doc, param.default))] as const;
   });
   return z.strictObject(Object.fromEntries(fields)).describe(`Settings of \`${name}\`.`);
@@ -62,10 +62,12 @@ function paramSchema(param: Param): z.ZodType {
   const { min = 0, max = Number.MAX_SAFE_INTEGER } = param;
   if (param.kind === 'duration') return durationText(min, max);
   if (param.kind === 'choice') return z.enum(param.choices ?? []);
+  if (param.kind === 'text') return z.string().min(1);
+  if (param.kind === 'flag') return z.boolean();
   return z.int().min(min).max(max);
 }
 
-function sentence(doc: string, fallback: string | number | undefined): string {
+function sentence(doc: string, fallback: Param['default']): string {
   const text = `${doc.charAt(0).toUpperCase()}${doc.slice(1)}.`;
   return fallback === undefined ? text : `${text} \`${fallback}\` when left out.`;
 }

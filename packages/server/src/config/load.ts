@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { type ServerConfig, toServerConfig } from './config.js';
 import type { Environment } from './environment.js';
 import { toProblems } from './issues.js';
@@ -5,11 +6,15 @@ import type { Problem } from './problem.js';
 import { configSchema } from './schema.js';
 import { checkMeaning } from './semantics.js';
 import { readSource } from './source.js';
+import { type ReadFile, resolveStore } from './store.js';
 
 export type Loaded = { readonly config: ServerConfig } | { readonly problems: readonly Problem[] };
 
+/** Without a file of its own a text names others from where the process runs. */
+const readHere: ReadFile = (name) => readFileSync(name, 'utf8');
+
 /** A configuration that may run, or everything that is wrong with the text, in the order of its lines. Never throws. */
-export function loadConfig(text: string, environment: Environment): Loaded {
+export function loadConfig(text: string, environment: Environment, read: ReadFile = readHere): Loaded {
   const source = readSource(text, environment);
   if (source.problems.length > 0) return { problems: inOrder(source.problems) };
   if (source.value === null || source.value === undefined) {
@@ -27,8 +32,10 @@ export function loadConfig(text: string, environment: Environment): Loaded {
   }
   const parsed = configSchema.safeParse(source.value);
   if (!parsed.success) return { problems: inOrder(toProblems(parsed.error.issues, source)) };
-  const problems = checkMeaning(parsed.data, source);
-  return problems.length > 0 ? { problems: inOrder(problems) } : { config: toServerConfig(parsed.data) };
+  const store = resolveStore(parsed.data.store, read);
+  const problems = checkMeaning(parsed.data, source, store.faults);
+  if (problems.length > 0) return { problems: inOrder(problems) };
+  return { config: toServerConfig(parsed.data, store.settings) };
 }
 
 /** Nobody reads more at once. */

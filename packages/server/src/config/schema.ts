@@ -1,16 +1,29 @@
 import type { FailureMode } from 'comporta';
 import type { HeaderForm } from 'comporta/http';
-import { parseStoreUrl } from 'comporta/redis';
 import { z } from 'zod';
 import { alertsSchema } from '../alerts/schema.js';
 import { address, duration, oneOrMany, text } from './fields.js';
 import { limitSchema } from './limits.js';
+import {
+  allowAllSchema,
+  allowSchema,
+  blocksSchema,
+  countSchema,
+  denyAllSchema,
+  denySchema,
+  planSchema,
+  plansSchema,
+  shadowSchema,
+} from './policy-fields.js';
+import { storeSchema } from './store-schema.js';
 import type { FileConfig, GatewayConfig, MatchConfig, PolicyConfig, RouteConfig } from './types.js';
 
 const HOUR_MS = 3_600_000;
 
 const failureMode: z.ZodType<FailureMode> = z.enum(['local', 'open', 'closed']);
 const headerForm: z.ZodType<HeaderForm> = z.enum(['draft-11', 'draft-7', 'draft-6', 'legacy', 'none']);
+
+const instances: z.ZodType<number | 'auto'> = z.union([z.literal('auto'), z.int().min(1).max(100_000)]);
 
 const matchSchema: z.ZodType<MatchConfig> = z.strictObject({
   path: oneOrMany(text(/^\//, 'a path that starts with "/"'))
@@ -48,7 +61,26 @@ const policySchema: z.ZodType<PolicyConfig> = z.strictObject({
   onStoreFailure: failureMode
     .optional()
     .describe("What to do when the store cannot answer; the file's `onStoreFailure` when left out."),
-  shadow: z.boolean().default(false).describe('Decide and report, but never refuse.'),
+  instances: instances
+    .optional()
+    .describe("How many processes share the limits in mode `local`; the file's `instances` when left out."),
+  count: countSchema,
+  plans: plansSchema,
+  plan: planSchema,
+  blocks: blocksSchema,
+  overrides: z
+    .boolean()
+    .optional()
+    .describe('Subjects may have limits of their own, kept in the store. `false` when left out.'),
+  revision: z
+    .int()
+    .min(0)
+    .max(Number.MAX_SAFE_INTEGER)
+    .optional()
+    .describe('Number that grows with every change of the limits: during a roll-out the newest decides.'),
+  allow: allowSchema,
+  deny: denySchema,
+  shadow: shadowSchema,
 });
 
 const routeSchema: z.ZodType<RouteConfig> = z.strictObject({
@@ -102,41 +134,18 @@ const gatewaySchema: z.ZodType<GatewayConfig> = z.strictObject({
     .describe('Time that requests in flight have to finish after SIGTERM.'),
 });
 
-function isStoreUrl(value: string): boolean {
-  try {
-    parseStoreUrl(value);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-/** Checked by hand because a wrong address may hold a password, which no message may repeat. */
-const storeAddress: z.ZodType<string> = z
-  .string()
-  .refine((value) => value === 'memory' || isStoreUrl(value), {
-    error:
-      'expected memory, redis://host:port, redis-cluster://host:port,host:port, redis-sentinel://host:port/name, or rediss... for TLS',
-  })
-  .meta({ examples: ['memory', 'redis://127.0.0.1:6379', 'redis-cluster://10.0.0.1:6379,10.0.0.2:6379'] });
-
 /** Every field of the file, with its range, its default and its description. */
 export const configSchema: z.ZodType<FileConfig> = z
   .strictObject({
     $schema: z.string().optional().describe('Location of the JSON Schema, for editors.'),
-    store: storeAddress
-      .default('memory')
-      .describe(
-        'Where counts live: `memory` (this process), `redis://…`, `redis-cluster://host:port,host:port`, `redis-sentinel://host:port,host:port/name`, or `rediss…` for TLS. A restart applies changes.',
-      ),
+    store: storeSchema,
     timeout: duration(1, 60_000).prefault('50ms').describe('Hard limit on each decision, whatever the store does.'),
     onStoreFailure: failureMode
       .default('local')
       .describe(
         'When the store cannot answer in time: `local` counts in this process, `open` admits, `closed` refuses with 503.',
       ),
-    instances: z
-      .union([z.literal('auto'), z.int().min(1).max(100_000)])
+    instances: instances
       .default('auto')
       .describe('How many processes share the limits in mode `local`: `auto` counts those that last used the store.'),
     payBack: z
@@ -155,6 +164,8 @@ export const configSchema: z.ZodType<FileConfig> = z
       .prefault('draft-11')
       .describe('Forms of the rate-limit response headers; a list sends several.'),
     countPreflight: z.boolean().default(false).describe('Count CORS preflight requests too.'),
+    allow: allowAllSchema,
+    deny: denyAllSchema,
     policies: z
       .array(policySchema)
       .default([])

@@ -7,22 +7,26 @@ import { valueAt } from './issues.js';
 import { formatPath, type Path, type Problem, parsePath } from './problem.js';
 import { takenBy } from './routes-order.js';
 import type { Source } from './source.js';
+import type { Fault } from './store.js';
 import type { FileConfig } from './types.js';
 
 type Report = (path: Path, message: string, hint?: string) => void;
 
 /** Faults that no single field shows: doubles, things that can never happen, and what the library refuses. */
-export function checkMeaning(file: FileConfig, source: Source): Problem[] {
+export function checkMeaning(file: FileConfig, source: Source, storeFaults: readonly Fault[]): Problem[] {
   const problems: Problem[] = [];
   const report: Report = (meant, message, hint) => {
     const path = asWritten(source.value, meant);
     problems.push({ ...source.locate(path, 'value'), path: formatPath(path), message, hint });
   };
+  for (const { path, message, hint } of storeFaults) report(path, message, hint);
   checkNames(file, source, report);
   for (const i of file.policies.keys()) checkMatch(file, i, report);
   checkRoutes(file, source, report);
   checkAddresses(file, report);
   checkAlerts(file.alerts, report);
+  checkInstances(file, report);
+  checkLists(file, report);
   if (problems.length === 0) checkWithLibrary(file, report);
   return problems;
 }
@@ -110,16 +114,34 @@ function checkAddresses({ gateway, api }: FileConfig, report: Report): void {
   }
 }
 
+/** Somebody who counts processes wants them to share the limits, which only mode `local` does. */
+function checkInstances({ instances, onStoreFailure, policies }: FileConfig, report: Report): void {
+  if (instances === 'auto' || policies.length === 0) return;
+  if (policies.some((policy) => (policy.onStoreFailure ?? onStoreFailure) === 'local')) return;
+  report(['instances'], 'changes nothing: no policy has onStoreFailure: local', 'remove it, or choose local');
+}
+
+/** Without policies there is nobody to ask. */
+function checkLists({ allow, deny, policies }: FileConfig, report: Report): void {
+  if (policies.length > 0) return;
+  const hint = 'add a policy, such as one in shadow mode';
+  if (allow !== undefined) report(['allow'], 'changes nothing: there are no policies', 'remove it');
+  if (deny !== undefined) report(['deny'], 'is not enforced: there are no policies', hint);
+}
+
 /** The library judges its own settings, one policy at a time, so that each fault is found with its place. */
 function checkWithLibrary(file: FileConfig, report: Report): void {
-  const options = toGateOptions(file);
+  // How many processes there are concerns the policies together.
+  const { instances: _, ...options } = toGateOptions(file);
   const general = new Set<string>();
   options.policies.forEach((policy, i) => {
     const fault = faultOf({ ...options, policies: [policy] });
-    if (fault?.path[0] === 'policies') report(['policies', i, ...fault.path.slice(2)], fault.message);
-    else if (fault !== undefined && !general.has(fault.message)) {
-      general.add(fault.message);
-      report(fault.path, fault.message);
+    if (fault === undefined) return;
+    const [message = '', hint] = fault.message.split(/; (.*)/s);
+    if (fault.path[0] === 'policies') report(['policies', i, ...fault.path.slice(2)], message, hint);
+    else if (!general.has(message)) {
+      general.add(message);
+      report(fault.path, message, hint);
     }
   });
 }

@@ -23,6 +23,7 @@ function rowsOf(schema: JsonSchema, prefix: string): readonly string[] {
 
 function formOf(schema: JsonSchema): string {
   if (schema.anyOf !== undefined) return [...new Set(schema.anyOf.map(formOf))].join(' or ');
+  if (schema.const !== undefined) return code(String(schema.const));
   if (schema.enum !== undefined) return schema.enum.map((value) => code(String(value))).join(', ');
   if (schema.type === 'array') return `list of ${formOf(schema.items ?? {})}`;
   if (schema.pattern?.includes('ms|s|m') === true) return 'duration';

@@ -1,4 +1,4 @@
-import type { FailureMode, Limit } from 'comporta';
+import type { Duration, FailureMode, Limit } from 'comporta';
 import type { HeaderForm } from 'comporta/http';
 
 /** Where to listen. */
@@ -10,7 +10,7 @@ export interface Address {
 /** A checked file, field for field; durations are in milliseconds here. */
 export interface FileConfig {
   readonly $schema?: string | undefined;
-  readonly store: string;
+  readonly store: StoreConfig;
   readonly timeout: number;
   readonly onStoreFailure: FailureMode;
   readonly instances: number | 'auto';
@@ -20,10 +20,28 @@ export interface FileConfig {
   readonly ipv6Prefix: number;
   readonly headers: readonly HeaderForm[];
   readonly countPreflight: boolean;
+  readonly allow?: readonly string[] | undefined;
+  readonly deny?: readonly string[] | undefined;
   readonly policies: readonly PolicyConfig[];
   readonly gateway?: GatewayConfig | undefined;
   readonly api?: { readonly listen: Address } | undefined;
   readonly alerts?: AlertsConfig | undefined;
+}
+
+/** Where counts live, as the file says it; names of files are as written. */
+export interface StoreConfig {
+  readonly url: string;
+  readonly tls?: TlsConfig | undefined;
+  readonly natMap?: Readonly<Record<string, string>> | undefined;
+  readonly sentinel?: { readonly username?: string | undefined; readonly password?: string | undefined } | undefined;
+}
+
+export interface TlsConfig {
+  readonly ca?: string | undefined;
+  readonly cert?: string | undefined;
+  readonly key?: string | undefined;
+  readonly servername?: string | undefined;
+  readonly rejectUnauthorized: boolean;
 }
 
 export interface AlertsConfig {
@@ -46,8 +64,24 @@ export interface PolicyConfig {
   readonly cost: number;
   readonly timeout?: number | undefined;
   readonly onStoreFailure?: FailureMode | undefined;
-  readonly shadow: boolean;
+  readonly instances?: number | 'auto' | undefined;
+  readonly count: 'all' | 'failures' | 'successes';
+  readonly plans?: Readonly<Record<string, readonly Limit[]>> | undefined;
+  readonly plan?: string | { readonly by: string; readonly of: Readonly<Record<string, string>> } | undefined;
+  readonly blocks?: true | { readonly after: number; readonly within: Duration; readonly lasts: Duration } | undefined;
+  readonly overrides?: boolean | undefined;
+  readonly revision?: number | undefined;
+  readonly allow?: AccessConfig | undefined;
+  readonly deny?: AccessConfig | undefined;
+  readonly shadow: boolean | { readonly percent: number };
 }
+
+export type AccessConfig =
+  | readonly string[]
+  | {
+      readonly addresses?: readonly string[] | undefined;
+      readonly subjects?: readonly (string | readonly string[])[] | undefined;
+    };
 
 export interface MatchConfig {
   readonly path?: readonly string[] | undefined;

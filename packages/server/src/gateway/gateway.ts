@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
-import type { Verdict } from 'comporta/http';
+import { onNodeEnd, type Verdict } from 'comporta/http';
 import type { GatewayConfig } from '../config/types.js';
 import { answer, answerFault } from './answer.js';
 import { answerBadRequest } from './bad-request.js';
@@ -59,7 +59,7 @@ export class Gateway {
   replaceSite(site: Site): void {
     const old = this.#site;
     this.#site = site;
-    retireSite(old);
+    void retireSite(old);
     this.#pools.keepOnly(new Set(site.routes.map(({ upstream }) => upstream)));
   }
 
@@ -69,7 +69,7 @@ export class Gateway {
     await drainServer(this.server, limitMs);
     this.#upgrades.destroy();
     await this.#pools.close();
-    retireSite(this.#site);
+    await retireSite(this.#site);
   }
 
   #createServer(limits: GatewayLimits): Server {
@@ -122,6 +122,7 @@ export class Gateway {
   };
 
   #follow(verdict: Verdict, site: Site, request: IncomingMessage, response: ServerResponse): void {
+    onNodeEnd(request, response, verdict.finish);
     if (response.destroyed) return;
     if (verdict.allowed) return void forward(this.#forwarder, site, request, response, verdict.headers);
     const headers: string[] = [];

@@ -14,8 +14,8 @@ export interface Site {
   /** Header in which trusted proxies name the client. */
   readonly clientHeader: string;
   readonly maxBodyBytes: number;
-  /** Decisions that are still being made; the gate of a replaced site closes after the last one. */
-  pendingDecisions: number;
+  /** Decisions still being made, and responses under way that change them; a replaced site's gate closes after the last. */
+  pending: number;
   isReplaced: boolean;
 }
 
@@ -40,13 +40,13 @@ export function createSite({
     isTrusted: trustOf(trustedProxies),
     clientHeader: forwardedHeader.toLowerCase(),
     maxBodyBytes: gateway.maxBodyBytes ?? Number.POSITIVE_INFINITY,
-    pendingDecisions: 0,
+    pending: 0,
     isReplaced: false,
   };
 }
 
-/** Ends a site that takes no new requests, after the decisions that it still owes. */
-export function retireSite(site: Site): void {
+/** Ends a site that takes no new requests, after what it still owes. */
+export async function retireSite(site: Site): Promise<void> {
   site.isReplaced = true;
-  if (site.pendingDecisions === 0) site.gate?.close().catch(() => undefined);
+  if (site.pending === 0) await site.gate?.close().catch(() => undefined);
 }

@@ -23,6 +23,8 @@ type Handle = (request: IncomingMessage, response: ServerResponse) => void;
  */
 export class Upgrades {
   readonly #sockets: Set<Duplex> = new Set();
+  /** Statuses that were sent. */
+  readonly #statuses: WeakMap<Duplex, number> = new WeakMap();
   readonly #failures: UpstreamLog;
 
   constructor(failures: UpstreamLog) {
@@ -56,6 +58,7 @@ export class Upgrades {
   }
 
   follow(verdict: Verdict, site: Site, request: IncomingMessage, socket: Duplex, head: Buffer): void {
+    this.#onEnd(socket, verdict.finish);
     if (socket.destroyed) return;
     const isCrossOrigin = request.headers.origin !== undefined;
     if (!verdict.allowed) {
@@ -67,6 +70,17 @@ export class Upgrades {
     if (isFault(route)) return void this.refuse(socket, route);
     if (route.upstream === 'echo') return void this.refuse(socket, faults.noUpgrade);
     this.#connect(route, site, request, socket, head, verdict);
+  }
+
+  /** A tunnel ends with its connection; without a status the client went away first. */
+  #onEnd(socket: Duplex, finish: Verdict['finish']): void {
+    if (finish === undefined) return;
+    const end = (): void => {
+      const status = this.#statuses.get(socket) ?? 0;
+      finish({ status, aborted: status === 0 });
+    };
+    if (socket.destroyed) end();
+    else socket.once('close', end);
   }
 
   /** Cuts every tunnel and handshake. */
@@ -84,6 +98,7 @@ export class Upgrades {
     upstream.on('upgrade', (response, peer, firstBytes) => {
       isAnswered = true;
       isTunnel = true;
+      this.#statuses.set(socket, 101);
       this.#track(peer);
       const list = clientHeaders(response.headers, verdict.headers, request.headers.origin !== undefined);
       list.push('connection', 'Upgrade', 'upgrade', response.headers.upgrade ?? 'websocket');
@@ -94,9 +109,11 @@ export class Upgrades {
     });
     upstream.on('response', (response) => {
       isAnswered = true;
+      const { statusCode = 502 } = response;
+      this.#statuses.set(socket, statusCode);
       const list = clientHeaders(response.headers, verdict.headers, request.headers.origin !== undefined);
       socket.write(
-        rawHead(response.statusCode ?? 502, response.statusMessage ?? '', [...list, 'connection', 'close']),
+        rawHead(statusCode, response.statusMessage ?? '', [...list, 'connection', 'close']),
         'latin1',
       );
       response.on('error', () => socket.destroy());
@@ -122,6 +139,7 @@ export class Upgrades {
 
   #answer(socket: Duplex, status: number, headers: readonly string[], body: string): void {
     this.#track(socket);
+    this.#statuses.set(socket, status);
     socket.end(rawResponse(status, headers, body), () => socket.destroy());
   }
 

@@ -16,16 +16,24 @@ export interface HealthOptions {
 }
 
 const PING_LIMIT_MS = 500;
+const ALL_NODES_LIMIT_MS = 200;
 
-/** Ready unless draining, or unless the store is down and a policy refuses without it. */
+/** Ready unless draining, or unless the whole store is down and a policy refuses without it. */
 export async function readiness({ store, isDraining, needsStore }: HealthOptions): Promise<Readiness> {
   if (isDraining()) return { status: 'fail', reason: 'draining' };
+  const fault = await faultOf(within(PING_LIMIT_MS, store.ping(), `no answer within ${PING_LIMIT_MS} ms`));
+  if (fault !== undefined) return { status: needsStore() ? 'fail' : 'warn', reason: `store: ${fault}` };
+  // Part of a cluster is away: all processes miss the same part, so there is no better one to send requests to.
+  const missing = await faultOf(store.ready(ALL_NODES_LIMIT_MS));
+  return missing === undefined ? { status: 'pass' } : { status: 'warn', reason: `store: ${missing}` };
+}
+
+async function faultOf(work: Promise<void>): Promise<string | undefined> {
   try {
-    await within(PING_LIMIT_MS, store.ping(), `no answer within ${PING_LIMIT_MS} ms`);
-    return { status: 'pass' };
+    await work;
+    return undefined;
   } catch (error) {
-    const reason = `store: ${error instanceof Error ? error.message : String(error)}`;
-    return { status: needsStore() ? 'fail' : 'warn', reason };
+    return error instanceof Error ? error.message : String(error);
   }
 }
 

@@ -1,20 +1,21 @@
-import type { Store } from 'comporta';
+import type { Store, StoreFailure } from 'comporta';
 import type { Gate } from 'comporta/http';
 import type { Log } from '../log.js';
 import { nowMs, pause, repeat, within } from '../time.js';
+import { Missed } from './missed.js';
 
 const FIRST_WAIT_MS = 1000;
 const FIRST_EVERY_MS = 25;
 const EVERY_MS = 1000;
-const START = ' start';
 
 /** Says in one line when the store stops answering, and in one when it is back. */
 export class StoreWatch {
   readonly #store: Store;
   readonly #log: Log;
-  /** Who misses the store: policies by name, or the start itself. */
-  readonly #missing: Set<string> = new Set();
+  readonly #missed: Missed = new Missed();
+  #isStarting = false;
   #sinceMs = 0;
+  #stopListening: readonly (() => void)[] = [];
   #stopPolling: () => void = () => undefined;
 
   constructor(store: Store, log: Log) {
@@ -26,7 +27,9 @@ export class StoreWatch {
   async start(): Promise<void> {
     const fault = await this.#firstAnswer();
     if (fault === undefined) return;
-    this.#lost(START, 'the store does not answer yet: starting without it, policies follow their failure mode', {
+    this.#sinceMs = nowMs();
+    this.#isStarting = true;
+    this.#log.warn('the store does not answer yet: starting without it, policies follow their failure mode', {
       detail: fault,
     });
     this.#stopPolling = repeat(EVERY_MS, () => void this.#askAgain());
@@ -34,18 +37,17 @@ export class StoreWatch {
 
   /** Listens to the limiters of a new gate; the ones of the old gate are forgotten. */
   follow(gate: Gate<never> | Gate): void {
-    for (const name of this.#missing) if (name !== START) this.#missing.delete(name);
-    for (const [name, limiter] of gate.limiters) {
-      limiter.on('degraded', ({ degraded: { mode, cause, detail } }) => {
-        this.#lost(name, 'the store does not answer: policies follow their failure mode', {
-          policy: name,
-          mode,
-          cause,
-          detail,
-        });
-      });
-      limiter.on('recovered', () => this.#found(name));
-    }
+    for (const stop of this.#stopListening) stop();
+    this.#missed.clear();
+    this.#stopListening = [...gate.limiters.values()].flatMap((limiter) => [
+      limiter.on('degraded', (failure) => this.#lost(failure)),
+      limiter.on('config', ({ policy, node, degraded: { mode, detail } }) => {
+        this.#log.error('the store refuses calls, and only a person can mend it', { policy, node, mode, detail });
+      }),
+      limiter.on('recovered', ({ policy, node }) => {
+        if (this.#missed.remove(policy, node)) this.#found();
+      }),
+    ]);
   }
 
   close(): void {
@@ -64,7 +66,10 @@ export class StoreWatch {
   async #askAgain(): Promise<void> {
     if ((await this.#fault()) !== undefined) return;
     this.#stopPolling();
-    this.#found(START);
+    this.#isStarting = false;
+    // Policies notice with their next request only; at the start the store's own answer is enough.
+    this.#missed.clear();
+    this.#found();
   }
 
   async #fault(): Promise<string | undefined> {
@@ -76,19 +81,20 @@ export class StoreWatch {
     }
   }
 
-  #lost(name: string, message: string, fields: Readonly<Record<string, string>>): void {
-    const isFirst = this.#missing.size === 0;
-    this.#missing.add(name);
+  /** Only the first loss is told: by then everybody looks. */
+  #lost({ policy, node, degraded: { mode, cause, detail } }: StoreFailure): void {
+    const isFirst = !this.#isStarting && this.#missed.isEmpty;
+    this.#missed.add(policy, node);
     if (!isFirst) return;
     this.#sinceMs = nowMs();
-    this.#log.warn(message, fields);
+    // A complaint has a line of its own.
+    if (cause === 'misconfigured') return;
+    const fields = { policy, node, mode, cause, detail };
+    this.#log.warn('the store does not answer: policies follow their failure mode', fields);
   }
 
-  #found(name: string): void {
-    if (!this.#missing.delete(name)) return;
-    // Policies notice with their next request only; at the start the store's own answer is enough.
-    if (name === START) this.#missing.clear();
-    if (this.#missing.size > 0) return;
+  #found(): void {
+    if (this.#isStarting || !this.#missed.isEmpty) return;
     this.#log.info('the store answers again', { after: `${Math.round((nowMs() - this.#sinceMs) / 100) / 10}s` });
   }
 }

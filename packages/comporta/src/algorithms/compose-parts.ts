@@ -1,0 +1,69 @@
+import { type Algorithm, type Limit, TTL_MARGIN_MS } from './algorithm.js';
+import { TOTAL_MAX, USE_MAX } from './ranges.js';
+import { algorithms, type LuaTwin, luaTwins } from './registry.gen.js';
+
+/** Constants and the two clocks, before anything else in every script that decides or charges. */
+const HEAD: string = `local TTL_MARGIN_MS, TOTAL_MAX, USE_MAX = ${TTL_MARGIN_MS}, ${TOTAL_MAX}, ${USE_MAX}
+local us
+if ARGV[1] == '' then
+local time = redis.call('TIME')
+us = time[1] * 1000000 + time[2]
+else
+us = tonumber(ARGV[1])
+end
+local ms = math.floor(us / 1000)
+local cost = tonumber(ARGV[2])
+`;
+
+/** As {@link HEAD}; where places are held the last argument of all is the holder. */
+export const headOf = (limits: readonly Limit[]): string =>
+  limits.some(({ algorithm }) => algorithm.holds) ? `${HEAD}local holder = ARGV[#ARGV]\n` : HEAD;
+
+/** Arguments that hold for a span of time only: at another the script ends here, before it reads or writes anything. */
+export function checkSpans(limits: readonly Limit[], firstArgument: number): string {
+  const checks = limits.map(({ algorithm: { span, args } }, i) => {
+    if (span === undefined) return '';
+    const first = firstArgument + argumentsBefore(limits, i);
+    const [from, until] = span.map((word) => `tonumber(ARGV[${first + args.indexOf(word)}])`);
+    return `if ms < ${from} or ms >= ${until} then return { us } end\n`;
+  });
+  return checks.join('');
+}
+
+export const namesOf = (limits: readonly Limit[]): string[] => [
+  ...new Set(limits.map((limit) => limit.algorithm.name)),
+];
+
+export const numbered = (words: readonly string[], i: number): string => words.map((word) => word + i).join(', ');
+
+export function argumentsBefore(limits: readonly Limit[], index: number): number {
+  return limits.slice(0, index).reduce((sum, limit) => sum + limit.algorithm.args.length, 0);
+}
+
+/** The values that make up an evaluated state in Lua: what `commit` takes beside the common parameters. */
+export function carry(name: string): readonly string[] {
+  const { args } = algorithms[name] as Algorithm;
+  return twin(name).functions.commit.parameters.slice(3 + args.length);
+}
+
+export function twin(name: string): LuaTwin {
+  const found = luaTwins[name];
+  if (found === undefined) throw new Error(`no Lua twin for ${name}`);
+  return found;
+}
+
+/** Each algorithm with its functions in a table, for calls that are too rare to be worth inlining. */
+export function modules(limits: readonly Limit[]): string {
+  const text = (name: string) => {
+    const { helpers: own, functions } = twin(name);
+    const texts = Object.entries(functions).map(
+      ([called, { parameters, body, result }]) =>
+        `local function ${called}(${parameters.join(', ')})\n${body}return ${result}\nend\n`,
+    );
+    const exported = Object.keys(functions)
+      .map((called) => `${name}.${called} = ${called}\n`)
+      .join('');
+    return `local ${name} = {}\ndo\n${own}${texts.join('')}${exported}end\n`;
+  };
+  return namesOf(limits).map(text).join('');
+}

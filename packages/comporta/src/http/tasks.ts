@@ -1,0 +1,35 @@
+import type { Decision } from '../core/decision.js';
+import type { RequestView } from '../identity/view.js';
+import type { Limiter } from '../limiter/limiter.js';
+import type { Ask } from './ask.js';
+import type { Task } from './finish.js';
+import type { Rule } from './rule.js';
+
+/** A policy that applies to a request, with what to ask its limiter. */
+export interface Met<Request> extends Ask {
+  readonly rule: Rule<Request>;
+}
+
+/** What is to be done when the response to an allowed request has ended. */
+export function tasksOf<Request>(
+  view: RequestView<Request>,
+  asks: readonly Met<Request>[],
+  decisions: readonly Decision[],
+): readonly Task[] {
+  const tasks: Task[] = [];
+  for (let i = 0; i < asks.length; i++) {
+    const { rule, limiter } = asks[i] as Met<Request>;
+    const { finalCost } = rule;
+    const decision = decisions[i] as Decision;
+    if (finalCost === undefined || !decision.allowed) continue;
+    tasks.push((outcome) => correct(limiter, decision, finalCost(outcome, decision.cost, view)));
+  }
+  return tasks;
+}
+
+/** Puts the final cost in place of what was charged. */
+function correct(limiter: Limiter, decision: Decision, cost: number): Promise<unknown> | undefined {
+  if (cost < decision.cost) return limiter.refund(decision, decision.cost - cost);
+  if (cost > decision.cost) return limiter.charge(decision.subject, cost - decision.cost);
+  return undefined;
+}

@@ -1,0 +1,81 @@
+import { onAbort } from '../core/abort.js';
+import type { Outcome } from '../policies/policy.js';
+import { applyFields } from './apply.js';
+import type { Verdict } from './gate.js';
+
+/** Answers a request as its verdict says; the handler runs only when it allows. */
+export async function answerWeb(
+  request: Request,
+  verdict: Verdict,
+  handle: () => Response | Promise<Response>,
+): Promise<Response> {
+  const { allowed, body, status, finish } = verdict;
+  if (!allowed) return withFields(new Response(body, { status }), verdict);
+  if (finish === undefined) return withFields(await handle(), verdict);
+  const { signal } = request;
+  const gone = (): void => finish({ status: 0, aborted: true });
+  if (signal.aborted) gone();
+  const forget = onAbort(signal, gone);
+  const end = (outcome: Outcome): void => {
+    forget();
+    finish(outcome);
+  };
+  try {
+    return watched(request, withFields(await handle(), verdict), end);
+  } catch (error) {
+    end({ status: 500, aborted: false });
+    throw error;
+  }
+}
+
+/** Fetched and redirect responses cannot be changed, only copied; an upgrade (101) cannot even be copied. */
+function withFields(response: Response, verdict: Verdict): Response {
+  if (verdict.headers.length === 0 || response.status < 200) return response;
+  try {
+    return setFields(response, verdict);
+  } catch {
+    return setFields(new Response(response.body, response), verdict);
+  }
+}
+
+function setFields(response: Response, verdict: Verdict): Response {
+  const { headers } = response;
+  applyFields(verdict, { get: (name) => headers.get(name), set: (name, value) => headers.set(name, value) });
+  return response;
+}
+
+/** A response whose end is told. Without a body that somebody will read, it ends at once. */
+function watched(request: Request, response: Response, end: (outcome: Outcome) => void): Response {
+  const { status, body } = response;
+  if (body === null || body.locked || request.method === 'HEAD' || status < 200) {
+    end({ status, aborted: false });
+    return response;
+  }
+  return new Response(
+    relay(body, (aborted) => end({ status, aborted })),
+    response,
+  );
+}
+
+/** Passes chunks on as they are asked for, no sooner. */
+function relay(body: ReadableStream<Uint8Array>, end: (aborted: boolean) => void): ReadableStream<Uint8Array> {
+  const reader = body.getReader();
+  const source: UnderlyingDefaultSource<Uint8Array> = {
+    async pull(controller) {
+      try {
+        const { done, value } = await reader.read();
+        if (!done) return controller.enqueue(value);
+        controller.close();
+        end(false);
+      } catch (error) {
+        end(true);
+        controller.error(error);
+      }
+    },
+    cancel(reason) {
+      end(true);
+      return reader.cancel(reason);
+    },
+  };
+  return new ReadableStream(source, { highWaterMark: 0 });
+}

@@ -1,0 +1,89 @@
+import type { Decision } from '../core/decision.js';
+import type { Clock } from '../core/time.js';
+import type { WaitOptions } from './wait.js';
+
+/** Settings of `acquire`: without `maxWaitMs` it does not wait. */
+export type AcquireOptions = WaitOptions;
+
+/**
+ * A decision and, where it was allowed and the policy limits concurrency, the place that it holds. The lease
+ * is renewed until it is released; it keeps the process alive until then, or until the limiter is closed.
+ */
+export interface Lease extends AsyncDisposable {
+  readonly decision: Decision;
+  readonly allowed: boolean;
+  /** Aborts when the place is lost: this process was away for longer than the lease and others took the room. */
+  readonly signal: AbortSignal;
+  /** Frees the place; further calls do nothing. Never rejects: a store that is away frees it by itself in time. */
+  release(): Promise<void>;
+}
+
+/** What a lease asks of its limiter. */
+export interface Landlord {
+  readonly clock: Clock;
+  /** Length of the shortest lease of the policy's limits. */
+  readonly leaseMs: number;
+  /** Whether the place is still held, for another lease. Rejects when the store cannot say. */
+  renew(): Promise<boolean>;
+  release(): Promise<void>;
+}
+
+/** Renewals per lease: two may fail before the place is lost. */
+const RENEWALS = 3;
+
+/** A place that is held. `onEnd` is told once. */
+export class HeldLease implements Lease {
+  readonly decision: Decision;
+  readonly #landlord: Landlord | undefined;
+  readonly #onEnd: (lease: HeldLease) => void;
+  readonly #abort: AbortController = new AbortController();
+  #stopTimer: () => void = () => undefined;
+  #isOver = false;
+
+  /** Without a landlord there is nothing to hold. */
+  constructor(decision: Decision, landlord: Landlord | undefined, onEnd: (lease: HeldLease) => void) {
+    this.decision = decision;
+    this.#landlord = landlord;
+    this.#onEnd = onEnd;
+    this.#schedule();
+  }
+
+  get allowed(): boolean {
+    return this.decision.allowed;
+  }
+
+  get signal(): AbortSignal {
+    return this.#abort.signal;
+  }
+
+  async release(): Promise<void> {
+    if (!this.#end()) return;
+    await this.#landlord?.release().catch(() => undefined);
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.release();
+  }
+
+  #end(): boolean {
+    if (this.#isOver) return false;
+    this.#isOver = true;
+    this.#stopTimer();
+    this.#onEnd(this);
+    return true;
+  }
+
+  #schedule(): void {
+    if (this.#landlord === undefined || this.#isOver) return;
+    const { clock, leaseMs } = this.#landlord;
+    this.#stopTimer = clock.startTimer(leaseMs / RENEWALS, () => void this.#renew());
+  }
+
+  /** Where the store cannot say, the next renewal will: the place may be free by then, or still held. */
+  async #renew(): Promise<void> {
+    const isHeld = await this.#landlord?.renew().catch(() => true);
+    if (isHeld !== false) return this.#schedule();
+    if (this.#end())
+      this.#abort.abort(new Error('the lease was lost: it was not renewed in time and the room is taken'));
+  }
+}

@@ -1,0 +1,121 @@
+import { ComportaError, show } from '../core/errors.js';
+import type { Guard } from '../resilience/guard.js';
+import type { Plan, Terms } from '../stores/store.js';
+import { type Reading, readTerms, revisionText, type Table } from './terms.js';
+
+/** The limits that one decision is made by, with the guard that asks for them. */
+export interface Variant {
+  readonly limits: Plan['limits'];
+  readonly guard: Guard;
+  /** What the store must hold for these limits to be right; `undefined` where it holds nothing of the kind. */
+  readonly terms: Terms | undefined;
+}
+
+export interface VariantsOptions {
+  readonly table: Table;
+  /** Set where limits may be changed while processes with older ones run. */
+  readonly revision: number | undefined;
+  /** Whether subjects may have terms of their own in the store. */
+  readonly haveTerms: boolean;
+  readonly planOf: ((subject: string) => string | undefined) | undefined;
+  readonly guardOf: (limits: Plan['limits']) => Guard;
+  /** Told of stored terms that this process does not understand. */
+  readonly onUnknown: (text: string) => void;
+}
+
+/** Subjects whose terms are remembered, and different terms that are kept read; older ones are asked for again. */
+const SUBJECTS_MAX = 10_000;
+const TEXTS_MAX = 200;
+
+/** Finds the limits that apply to a subject: its plan's, its own, or those of a newer revision. */
+export class Variants {
+  readonly #options: VariantsOptions;
+  /** This process's own terms; empty without a revision. */
+  readonly #own: string;
+  readonly #guards: Map<Plan['limits'], Guard> = new Map();
+  /** Terms as the store last told them; subjects without any are not kept. */
+  readonly #stored: Map<string, string> = new Map();
+  readonly #readings: Map<string, Reading> = new Map();
+
+  constructor(options: VariantsOptions) {
+    this.#options = options;
+    this.#own = options.revision === undefined ? '' : revisionText(options.revision, options.table);
+  }
+
+  /** Throws `ERR_PLAN` for a plan that the policy does not have. */
+  of(subject: string, plan: string | undefined = this.#options.planOf?.(subject)): Variant {
+    const { table, haveTerms, revision = -1 } = this.#options;
+    const own = limitsOf(table, plan);
+    if (!haveTerms) return { limits: own, guard: this.#guard(own), terms: undefined };
+    const text = this.#stored.get(subject) ?? '';
+    const reading = this.#read(text);
+    const theirs = this.#overruling(reading, plan, revision);
+    if (theirs !== undefined) return this.#variant(theirs, { expected: text, replaced: text });
+    return this.#variant(own, { expected: this.#own, replaced: text });
+  }
+
+  /** The store holds these terms for a subject. */
+  learn(subject: string, text: string): void {
+    this.#stored.delete(subject);
+    if (text === '') return;
+    if (this.#stored.size >= SUBJECTS_MAX) this.#stored.delete(this.#stored.keys().next().value as string);
+    this.#stored.set(subject, text);
+  }
+
+  close(): void {
+    for (const guard of this.#guards.values()) guard.close();
+  }
+
+  /** Limits that stand above this process's own; `undefined` when those are right. */
+  #overruling(reading: Reading, plan: string | undefined, revision: number): Plan['limits'] | undefined {
+    const { table } = this.#options;
+    if (reading.kind === 'override') {
+      return reading.limits ?? (reading.plan === undefined ? undefined : table.plans.get(reading.plan));
+    }
+    if (reading.kind !== 'revision' || reading.revision <= revision) return undefined;
+    return plan === undefined ? reading.table.limits : (reading.table.plans.get(plan) ?? reading.table.limits);
+  }
+
+  #variant(limits: Plan['limits'], terms: Terms): Variant {
+    return { limits, guard: this.#guard(limits), terms };
+  }
+
+  #guard(limits: Plan['limits']): Guard {
+    const guard = this.#guards.get(limits) ?? this.#options.guardOf(limits);
+    this.#guards.set(limits, guard);
+    return guard;
+  }
+
+  #read(text: string): Reading {
+    const known = this.#readings.get(text);
+    if (known !== undefined) return known;
+    const reading = readTerms(text);
+    const isUnknownPlan =
+      reading.kind === 'override' && reading.plan !== undefined && !this.#options.table.plans.has(reading.plan);
+    if (reading.kind === 'unknown' || isUnknownPlan) this.#options.onUnknown(text);
+    if (this.#readings.size >= TEXTS_MAX) this.#forgetOldest();
+    this.#readings.set(text, reading);
+    return reading;
+  }
+
+  #forgetOldest(): void {
+    const [[text, reading] = ['', undefined]] = this.#readings;
+    this.#readings.delete(text);
+    for (const limits of reading === undefined ? [] : limitsIn(reading)) {
+      this.#guards.get(limits)?.close();
+      this.#guards.delete(limits);
+    }
+  }
+}
+
+function limitsOf({ limits, plans }: Table, plan: string | undefined): Plan['limits'] {
+  const found = plan === undefined ? limits : plans.get(plan);
+  if (found !== undefined) return found;
+  const known = plans.size === 0 ? 'none' : [...plans.keys()].join(', ');
+  throw new ComportaError('ERR_PLAN', `plan: there is no ${show(plan)}; the policy has ${known}`, 'plan');
+}
+
+function limitsIn(reading: Reading): readonly Plan['limits'][] {
+  if (reading.kind === 'override') return reading.limits === undefined ? [] : [reading.limits];
+  return reading.kind === 'revision' ? [reading.table.limits, ...reading.table.plans.values()] : [];
+}

@@ -1,0 +1,171 @@
+import { argumentsAt, type Evaluation, type Limit } from '../algorithms/algorithm.js';
+import type { MemoryTable } from './memory-table.js';
+import type { Room } from './store.js';
+
+/** One moment, in the units of both clocks. */
+export interface Moment {
+  readonly us: number;
+  readonly ms: number;
+}
+
+export const momentOf = (us: number): Moment => ({ us, ms: Math.floor(us / 1000) });
+
+/** The limits of one policy with the tables that hold their states: what every operation is made of. */
+export class MemoryLimits {
+  readonly limits: readonly Limit[];
+  readonly #tables: readonly MemoryTable[];
+
+  constructor(limits: readonly Limit[], tables: readonly MemoryTable[]) {
+    this.limits = limits;
+    this.#tables = tables;
+  }
+
+  evaluate(subject: string, cost: number, at: Moment): Evaluation<unknown>[] {
+    return this.limits.map((limit, i) => {
+      const state = (this.#tables[i] as MemoryTable).get(subject, at.ms);
+      return limit.algorithm.evaluate(state, inUnit(limit.algorithm, at), cost, argumentsAt(limit, at.ms));
+    });
+  }
+
+  /** Decides and charges all limits or none; four numbers per limit. */
+  consume(subject: string, cost: number, at: Moment, holder: string): number[] {
+    const evaluations = this.evaluate(subject, cost, at);
+    const charge = evaluations.every(isAdmitted) ? cost : 0;
+    const numbers: number[] = [];
+    for (let i = 0; i < evaluations.length; i++) {
+      const { state, retryAfterMs, stepped } = evaluations[i] as Evaluation<unknown>;
+      const stored = charge > 0 || stepped ? this.commit(i, subject, state, charge, at, holder) : state;
+      this.describe(numbers, i, stored, retryAfterMs, at);
+    }
+    return numbers;
+  }
+
+  /** Charges as much of `most` as every limit has room for. */
+  take(subject: string, most: number, at: Moment, holder: string): number {
+    const evaluations = this.evaluate(subject, 1, at);
+    const rooms = evaluations.map(({ state }, i) => (this.#holds(i) ? most : this.remaining(i, state, at)));
+    const amount = evaluations.every(isAdmitted) ? Math.min(most, ...rooms) : 0;
+    if (amount > 0) evaluations.forEach(({ state }, i) => void this.commit(i, subject, state, amount, at, holder));
+    return amount;
+  }
+
+  /** Stores limit `i` charged with `amount`; gives the state that is stored. */
+  commit(i: number, subject: string, state: unknown, amount: number, at: Moment, holder = ''): unknown {
+    const [algorithm, args] = this.#of(i, at);
+    const charged = algorithm.commit(state, inUnit(algorithm, at), amount, args, holder);
+    this.#store(i, subject, charged, at);
+    return charged;
+  }
+
+  /** Charges every limit that counts costs `amount`, whether it has room or not. */
+  charge(subject: string, amount: number, at: Moment): void {
+    this.evaluate(subject, 0, at).forEach(({ state }, i) => {
+      if (!this.#holds(i)) this.commit(i, subject, state, amount, at);
+    });
+  }
+
+  /** Gives back `amount` of a charge made at `atUs`, and the holder's places; number of limits that gave. */
+  giveBack(subject: string, amount: number, atUs: number, at: Moment, holder = ''): number {
+    return this.#change(subject, at, (state, now, { algorithm }, args) =>
+      algorithm.refund(state, now, amount, atUs, args, holder),
+    );
+  }
+
+  /** Gives back the newest use. */
+  reward(subject: string, amount: number, at: Moment): void {
+    this.#change(subject, at, (state, now, { algorithm }, args) =>
+      algorithm.reward === undefined
+        ? algorithm.refund(state, now, amount, at.us, args, '')
+        : algorithm.reward(state, now, amount, args),
+    );
+  }
+
+  /** Frees the holder's places; number of limits where it had one. */
+  release(subject: string, at: Moment, holder: string): number {
+    return this.#change(subject, at, (state, now, { algorithm }, args) =>
+      algorithm.holds ? algorithm.refund(state, now, 0, 0, args, holder) : undefined,
+    );
+  }
+
+  /** Holds the holder's places for another lease; number of limits where it has one. */
+  renew(subject: string, at: Moment, holder: string): number {
+    const empty = this.evaluate(subject, 0, at);
+    return this.#change(
+      subject,
+      at,
+      (state, now, { algorithm }, args) => algorithm.renew?.(state, now, args, holder),
+      (i) => empty[i]?.state,
+    );
+  }
+
+  /** Stores what `change` makes of the states that there are, where it makes something of them. */
+  #change(
+    subject: string,
+    at: Moment,
+    change: (state: unknown, now: number, limit: Limit, args: readonly number[]) => unknown,
+    stateWithout: (i: number) => unknown = () => undefined,
+  ): number {
+    const changed = this.limits.filter((limit, i) => {
+      const state = (this.#tables[i] as MemoryTable).get(subject, at.ms) ?? stateWithout(i);
+      const next = state && change(state, inUnit(limit.algorithm, at), limit, argumentsAt(limit, at.ms));
+      if (next === undefined) return false;
+      this.#store(i, subject, next, at);
+      return true;
+    });
+    return changed.length;
+  }
+
+  #holds(i: number): boolean {
+    return this.limits[i]?.algorithm.holds === true;
+  }
+
+  remaining(i: number, state: unknown, at: Moment): number {
+    const [algorithm, args] = this.#of(i, at);
+    return algorithm.describe(state, inUnit(algorithm, at), args).remaining;
+  }
+
+  /** Appends the four numbers of limit `i`. */
+  describe(numbers: number[], i: number, state: unknown, retryAfterMs: number, at: Moment): void {
+    const [algorithm, args] = this.#of(i, at);
+    const { remaining, resetAfterMs, nextAfterMs } = algorithm.describe(state, inUnit(algorithm, at), args);
+    numbers.push(remaining, retryAfterMs, resetAfterMs, nextAfterMs);
+  }
+
+  /** Four numbers per limit, as a request of `cost` would find them. */
+  numbers(subject: string, cost: number, at: Moment): number[] {
+    const numbers: number[] = [];
+    this.evaluate(subject, cost, at).forEach(({ state, retryAfterMs }, i) => {
+      this.describe(numbers, i, state, retryAfterMs, at);
+    });
+    return numbers;
+  }
+
+  /** Puts each limit into a state that describes itself so. */
+  assume(subject: string, rooms: readonly Room[], at: Moment): void {
+    rooms.forEach(({ remaining, resetAfterMs }, i) => {
+      const [algorithm, args] = this.#of(i, at);
+      this.#store(i, subject, algorithm.assume(remaining, resetAfterMs, inUnit(algorithm, at), args), at);
+    });
+  }
+
+  /** Number of states removed. */
+  reset(subject: string, at: Moment): number {
+    return this.#tables.filter((table) => table.get(subject, at.ms) !== undefined && table.delete(subject)).length;
+  }
+
+  #of(i: number, at: Moment): [Limit['algorithm'], readonly number[]] {
+    const limit = this.limits[i] as Limit;
+    return [limit.algorithm, argumentsAt(limit, at.ms)];
+  }
+
+  #store(i: number, subject: string, state: unknown, at: Moment): void {
+    const [algorithm, args] = this.#of(i, at);
+    const size = algorithm.sizeOf?.(state) ?? 1;
+    const ttlMs = algorithm.ttlMs(state, inUnit(algorithm, at), args);
+    (this.#tables[i] as MemoryTable).set(subject, state, at.ms + ttlMs, size, at.ms);
+  }
+}
+
+const inUnit = (algorithm: Limit['algorithm'], at: Moment): number => (algorithm.clock === 'us' ? at.us : at.ms);
+
+const isAdmitted = ({ retryAfterMs }: Evaluation<unknown>): boolean => retryAfterMs === 0;
