@@ -44,7 +44,8 @@ describe.each(clientNames)('%s: many processes that lose a server together', (cl
     const afters = results.map(({ backAtUs }) => backAtUs / 1000 - backMs).sort((a, b) => a - b);
     const late = attempts.filter((ms) => ms > lostMs + 500);
     console.log(
-      `${client}: ${late.length} attempts in ${(backMs - lostMs - 500).toFixed(0)} ms, at most ${most(late, WINDOW_MS)} in ${WINDOW_MS} ms; ` +
+      `${client}: ${late.length} attempts in ${(backMs - lostMs - 500).toFixed(0)} ms, ` +
+        `at most ${most(late, WINDOW_MS)} in ${WINDOW_MS} ms; ` +
         `back after ${afters.map((ms) => ms.toFixed(0)).join(' ')} ms`,
     );
     // Each process tries at most every 250 ms once its waits have grown.

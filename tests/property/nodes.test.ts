@@ -120,7 +120,7 @@ class Play {
   }
 }
 
-test('whatever becomes of other nodes, one that serves in time is never degraded, and changes are told per node', async () => {
+test('a node that serves in time is never degraded by others, and changes are told per node', async () => {
   const seen = { store: 0, degraded: 0, patient: 0, told: 0 };
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 40 }), async (steps) => {
@@ -146,7 +146,7 @@ test('whatever becomes of other nodes, one that serves in time is never degraded
   for (const [sort, count] of Object.entries(seen)) expect(count, sort).toBeGreaterThan(100);
 });
 
-test('once all nodes are well again the store decides within a second and one time limit, for both policies', async () => {
+test('once all nodes are well the store decides within a second and one time limit', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 30 }), async (steps) => {
       const play = new Play();

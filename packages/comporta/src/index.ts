@@ -1,5 +1,7 @@
 export type { Limit, Param } from './algorithms/algorithm.js';
 export {
+  type ConcurrencySettings,
+  concurrency,
   type FixedWindowSettings,
   fixedWindow,
   type LimitKind,
@@ -20,7 +22,10 @@ export type { Clock } from './core/time.js';
 export { StoreError } from './core/waiting.js';
 export { type Check, type Combined, decideAll } from './limiter/combine.js';
 export { createLimiter } from './limiter/create.js';
-export type { CallOptions, Limiter, LimiterOptions } from './limiter/limiter.js';
+export type { AcquireOptions, Lease } from './limiter/lease.js';
+export type { BlockSettings, CallOptions, Limiter, LimiterOptions } from './limiter/limiter.js';
+export type { Reservation, ReserveOptions, Settlement } from './limiter/reservation.js';
+export type { Override } from './limiter/terms.js';
 export type { WaitOptions } from './limiter/wait.js';
 export { type MemoryStoreOptions, memoryStore } from './stores/memory.js';
 export type { MaybePromise, Plan, PolicyStore, Store } from './stores/store.js';

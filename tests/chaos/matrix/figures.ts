@@ -38,10 +38,8 @@ interface HealthyFigures {
   readonly normalMs: number;
 }
 
-/** A decision on its way when a fault ends belongs to neither side. */
+/** What is on its way when a fault begins or ends, in a proxy too, belongs to neither side. */
 const EDGE_US = 60_000;
-/** What a proxy had let through when the fault began may still be answered. */
-const BEGIN_US = 5000;
 
 /** Degraded although the process could run: nothing but the store accounts for it. */
 const isUnexplained = ({ cause, stalledMs }: Call): boolean =>
@@ -55,7 +53,7 @@ const runningMs = (calls: readonly Call[]): number[] =>
 export function figuresOf(calls: readonly Call[], fault: Fault, { beginUs, endUs }: Marks): Figures {
   const isOneShard = fault.effect !== 'none';
   const concerned = isOneShard ? calls.filter(({ isHealthy }) => !isHealthy) : calls;
-  const during = concerned.filter(({ sentUs }) => sentUs > beginUs + BEGIN_US && sentUs < endUs);
+  const during = concerned.filter(({ sentUs }) => sentUs >= beginUs && sentUs < endUs);
   const times = runningMs(during);
   const backUs = backAtUs(concerned, endUs);
   const after = concerned.filter(({ sentUs }) => sentUs > backUs);
@@ -69,7 +67,7 @@ export function figuresOf(calls: readonly Call[], fault: Fault, { beginUs, endUs
     recoveryMs: Math.max(0, backUs - endUs) / 1000,
     relapsed: after.filter(isUnexplained).length,
     after: after.length,
-    wrong: [...wrongDecisions(calls), ...(fault.effect === 'outage' ? unmarked(during, endUs) : [])],
+    wrong: [...wrongDecisions(calls), ...(fault.effect === 'outage' ? unmarked(during, { beginUs, endUs }) : [])],
     degraded: isOneShard ? [] : during.filter(isUnexplained).map(textOf),
     healthy: isOneShard ? healthyFigures(calls, { beginUs, endUs }) : undefined,
   };
@@ -136,9 +134,9 @@ function whatIsWrong({ mode, cause, degradedMode, allowed, reason, isHot, detail
 }
 
 /** Decisions said to be the store's while it could not decide. */
-const unmarked = (during: readonly Call[], endUs: number): string[] =>
+const unmarked = (during: readonly Call[], { beginUs, endUs }: Marks): string[] =>
   during
-    .filter(({ cause, sentUs }) => cause === undefined && sentUs < endUs - EDGE_US)
+    .filter(({ cause, sentUs }) => cause === undefined && sentUs > beginUs + EDGE_US && sentUs < endUs - EDGE_US)
     .map(({ mode, subject }) => `${mode} ${subject}: not marked as degraded`);
 
 const textOf = ({ mode, subject, cause, detail }: Call): string => `${mode} ${subject}: ${cause} (${detail})`;

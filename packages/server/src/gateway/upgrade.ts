@@ -112,10 +112,7 @@ export class Upgrades {
       const { statusCode = 502 } = response;
       this.#statuses.set(socket, statusCode);
       const list = clientHeaders(response.headers, verdict.headers, request.headers.origin !== undefined);
-      socket.write(
-        rawHead(statusCode, response.statusMessage ?? '', [...list, 'connection', 'close']),
-        'latin1',
-      );
+      socket.write(rawHead(statusCode, response.statusMessage ?? '', [...list, 'connection', 'close']), 'latin1');
       response.on('error', () => socket.destroy());
       response.pipe(socket);
     });

@@ -1,0 +1,29 @@
+import { memoryStore } from 'comporta';
+import { redisStore } from 'comporta/redis';
+import { afterAll, beforeAll, describe, test } from 'vitest';
+import { startCluster } from '../support/cluster.js';
+import { installedKinds, startServer } from '../support/servers.js';
+import { actionCases } from './action-suite.js';
+
+describe('memory', () => {
+  const store = memoryStore();
+  test.each(actionCases)('$name', ({ run }) => run(store));
+});
+
+describe.each(installedKinds())('%s', (kind) => {
+  describe.each(['one server', 'a cluster'])('%s', (form) => {
+    let stop: () => Promise<unknown>;
+    let store: ReturnType<typeof redisStore>;
+    beforeAll(async () => {
+      const running = form === 'a cluster' ? await startCluster({ kind, replicas: 0 }) : await startServer({ kind });
+      store = redisStore('url' in running ? running.url : `redis://127.0.0.1:${running.port}`);
+      stop = () => running.stop();
+      await store.ready(5000);
+    });
+    afterAll(async () => {
+      await store.close();
+      await stop();
+    });
+    test.each(actionCases)('$name', ({ run }) => run(store));
+  });
+});
