@@ -30,7 +30,7 @@ runWorker(async ({ url, rule, waiters, processes }: WaitArgs, channel): Promise<
   const options = { policy: rule, limits: rules[rule], store, onStoreFailure: 'closed' } as const;
   // Exactness is the question here, so the time limit is out of the way of a busy machine.
   const limiter = createLimiter({ ...options, timeoutMs: 2000 });
-  const view = store.bind({ policy: 'view', limits: limiter.limits });
+  const view = store.bind({ policy: rule, limits: limiter.limits });
   const knowsAll = async () => {
     await limiter.consume(`warm-${channel.index}`, { cost: 0 });
     return view.part?.().processes === processes;

@@ -16,7 +16,7 @@ describe.each(installedKinds())('%s', (kind) => {
     let store: ReturnType<typeof redisStore>;
     beforeAll(async () => {
       const running = form === 'a cluster' ? await startCluster({ kind, replicas: 0 }) : await startServer({ kind });
-      store = redisStore('url' in running ? running.url : `redis://127.0.0.1:${running.port}`);
+      store = redisStore(running.url);
       stop = () => running.stop();
       await store.ready(5000);
     });

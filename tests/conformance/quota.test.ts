@@ -144,6 +144,8 @@ describe.each(installedKinds())('%s', (kind) => {
       refund: ['0', '9'],
       reserve: ['id', '1000', '9'],
       settle: ['5', '0', '9', '9', ''],
+      release: [],
+      renew: [],
     };
 
     test.each(Object.entries(heads))('make %s answer the time alone and write nothing', async (operation, head) => {

@@ -190,7 +190,7 @@ describe.each(kinds)('%s', (kind) => {
           const now = algorithm.clock === 'us' ? bench.nowUs : Math.floor(bench.nowUs / 1000);
           const evaluation = algorithm.evaluate(structuredClone(bench.state('s')), now, cost, args);
           if (evaluation.retryAfterMs !== 0) return;
-          const state = algorithm.commit(evaluation.state, now, cost, args);
+          const state = algorithm.commit(evaluation.state, now, cost, args, 'holder');
           const ttlMs = algorithm.ttlMs(state, now, args);
           expect(ttlMs).toBeGreaterThanOrEqual(algorithm.describe(state, now, args).resetAfterMs);
           expect(ttlMs).toBeLessThanOrEqual(2 * windowMs + 1000);

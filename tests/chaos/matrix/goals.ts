@@ -24,20 +24,8 @@ export const GOALS = {
   endMs: 1000,
   healthyFactor: 2,
   /** Below this, a difference in the healthy times is noise. */
-  healthyFloorMs: 5,
+  healthyFloorMs: 8,
 } as const;
-
-/** Bounds that a client cannot be made to keep, with the one that it does keep. */
-interface Documented {
-  readonly recoveryMs: number;
-  readonly why: string;
-  matches(cell: Cell): boolean;
-}
-
-export const documented: readonly Documented[] = [];
-
-export const recoveryBoundMs = (cell: Cell): number =>
-  documented.find((exception) => exception.matches(cell))?.recoveryMs ?? GOALS.recoveryMs;
 
 export interface Missed {
   /** The cell, the goal and the figures. */
@@ -65,7 +53,7 @@ export function missedGoals(cell: Cell, found: Found): Missed[] {
   atMost('decision p99.9', figures.p999Ms, GOALS.decisionMs);
   atMost('decision p99 with the breaker open', figures.openMs, GOALS.openMs);
   atMost('asked although the breaker had opened', 100 * figures.askedShare, GOALS.askedPercent, '% of calls');
-  atMost('decided again after', figures.recoveryMs, recoveryBoundMs(cell));
+  atMost('decided again after', figures.recoveryMs, GOALS.recoveryMs);
   atMost('degraded again afterwards', figures.relapsed, 0.03 * figures.after, ' calls');
   none('wrong decisions', figures.wrong);
   none('degraded although the store decides', figures.degraded, true);

@@ -34,6 +34,7 @@ export async function runCell(cell: Cell, ground: Ground, attempt = 1): Promise<
 async function measure(cell: Cell, ground: Ground): Promise<Outcome> {
   const { client, fault } = cell;
   const isFailover = fault.effect === 'failover';
+  for (const proxy of ground.proxies) await proxy.pass();
   await ground.prepare(isFailover);
   const slots = fault.only?.join() === 'cluster' ? [movingSlots(ground)] : ground.slots;
   const args: LoadArgs = { client, place: ground.place, slots, everyMs: isFailover ? 4 : 2 };

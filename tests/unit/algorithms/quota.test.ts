@@ -130,7 +130,7 @@ test('processes that disagree about the zone during a deployment start afresh on
     const limit = [utc, sp][i % 2] as Limit;
     const evaluation = limit.algorithm.evaluate(state, now, 1, argumentsAt(limit, now));
     if (evaluation.retryAfterMs !== 0) continue;
-    state = limit.algorithm.commit(evaluation.state, now, 1, argumentsAt(limit, now));
+    state = limit.algorithm.commit(evaluation.state, now, 1, argumentsAt(limit, now), 'holder');
     admitted++;
   }
   expect(admitted).toBe(1 + 5);

@@ -198,7 +198,8 @@ test('a request that others refuse costs a shadow policy nothing', () => {
 test('preflight requests are not counted unless asked for; other OPTIONS requests are', () => {
   const preflight = { method: 'OPTIONS', headers: { origin: 'https://a', 'access-control-request-method': 'PUT' } };
   const { check } = setUp([{ name: 'p', limits }]);
-  for (let i = 0; i < 9; i++) expect(check(preflight)).toMatchObject({ allowed: true, headers: [], decisions: [], shadowed: [], deniedBy: [] });
+  for (let i = 0; i < 9; i++)
+    expect(check(preflight)).toMatchObject({ allowed: true, headers: [], decisions: [], shadowed: [], deniedBy: [] });
   check({ method: 'OPTIONS' });
   check({ method: 'OPTIONS', headers: { origin: 'https://a' } });
   expect(check().allowed).toBe(false);
@@ -208,7 +209,15 @@ test('preflight requests are not counted unless asked for; other OPTIONS request
 
 test('a request that no policy matches passes with nothing written', () => {
   const { check } = setUp([{ name: 'p', limits, match: { path: '/api/*' } }]);
-  expect(check({ url: '/' })).toEqual({ allowed: true, status: 0, headers: [], body: '', decisions: [], shadowed: [], deniedBy: [] });
+  expect(check({ url: '/' })).toEqual({
+    allowed: true,
+    status: 0,
+    headers: [],
+    body: '',
+    decisions: [],
+    shadowed: [],
+    deniedBy: [],
+  });
 });
 
 test('eight spellings of a path share one count', () => {

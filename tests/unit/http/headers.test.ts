@@ -35,7 +35,10 @@ const short = slidingWindow({ limit: 10, window: '10s' });
 const daily = fixedWindow({ limit: 1000, window: '1d' });
 
 function answer(policy: string, states: readonly LimitState[], limits = [short]): Answer {
-  return { fields: describeLimits(policy, createLimiter({ policy, limits }).limits), decision: decisionOf(policy, states) };
+  return {
+    fields: describeLimits(policy, createLimiter({ policy, limits }).limits),
+    decision: decisionOf(policy, states),
+  };
 }
 
 const write = (headers: HeaderForm | readonly HeaderForm[], answers: readonly Answer[]): Record<string, string> =>

@@ -1,7 +1,7 @@
 import type { Zone } from './zone.js';
 
 /** From `startMs` up to and without `stopMs`, in ms since the epoch. */
-export interface Period {
+interface Period {
   readonly startMs: number;
   readonly stopMs: number;
 }

@@ -24,7 +24,7 @@ export interface Place {
 
 /**
  * Ends the script with the time and one word more where a gate is shut: the ms that a block still
- * lasts, or the text of terms other than those that were expected.
+ * lasts, or an equals sign and the text of terms other than those that were expected.
  */
 export function openGates(place: Place): string {
   return `${place.gates.haveTerms ? checkTerms(place) : ''}${place.gates.areBlockable ? checkBlock(place) : ''}`;
@@ -58,7 +58,7 @@ redis.call('SET', ${key}, ${expected}, 'PX', tonumber(${ttl}))
 end
 `;
   return `local terms = redis.call('GET', ${key}) or ''
-if terms ~= ${expected} and terms ~= ${replaced} then return { us, terms } end
+if terms ~= ${expected} and terms ~= ${replaced} then return { us, '=' .. terms } end
 ${place.mayWrite ? renew : ''}`;
 }
 

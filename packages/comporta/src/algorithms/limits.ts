@@ -118,7 +118,7 @@ export interface QuotaSettings extends Named {
   readonly limit: number;
   /** Period of the zone's calendar; weeks begin on Monday. Either this or `every` with `from`. */
   readonly per?: 'hour' | 'day' | 'week' | 'month' | 'quarter' | 'year';
-  /** Length of periods counted from `from`: `1 month`, `2 weeks`, `10 days`, `1 quarter`, `1 year`; ten years at most. */
+  /** Length of periods counted from `from`: `1 month`, `2 weeks`, `10 days`, `1 quarter`; ten years at most. */
   readonly every?: string;
   /** Date or time of the zone that periods are counted from, in both directions: `2026-01-31`, `2026-01-31T09:30`. */
   readonly from?: string;

@@ -35,12 +35,12 @@ const params: Readonly<Record<string, Param>> = {
   every: {
     kind: 'text',
     optional: true,
-    doc: 'length of periods counted from `from`: a number and `days`, `weeks`, `months`, `quarters` or `years`; ten years at most',
+    doc: 'a number and `days`, `weeks`, `months`, `quarters` or `years`, ten years at most: periods from `from` on',
   },
   from: {
     kind: 'text',
     optional: true,
-    doc: 'local date such as `2026-01-31` (or `2026-01-31T09:30`) to count periods from; a day that a month lacks is its last',
+    doc: 'local date or time such as `2026-01-31` or `2026-01-31T09:30`; a day that a month lacks is its last',
   },
   timeZone: { kind: 'text', default: 'UTC', doc: 'IANA name of the time zone, such as `America/Sao_Paulo`' },
   prorate: {

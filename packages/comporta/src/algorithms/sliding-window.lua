@@ -27,10 +27,10 @@ local function waitFor(key, firstAt, excess, clock, window)
   return math.ceil((firstAt + window - clock) / 1000)
 end
 
--- Moves the entries from rank `from` on back in time by `shift` and their totals down by `base`.
-local function rewrite(key, from, shift, base)
-  local entries = redis.call('ZRANGE', key, from, -1, 'WITHSCORES')
-  redis.call('ZREMRANGEBYRANK', key, from, -1)
+-- Moves the entries of ranks `from` to `to` back in time by `shift` and their totals down by `base`.
+local function rewrite(key, from, to, shift, base)
+  local entries = redis.call('ZRANGE', key, from, to, 'WITHSCORES')
+  redis.call('ZREMRANGEBYRANK', key, from, to)
   for i = 1, #entries, 2 do
     local total, cost = fromMember(entries[i])
     redis.call('ZADD', key, tonumber(entries[i + 1]) - shift, toMember(total - base, cost))
@@ -61,10 +61,10 @@ local function evaluate(key, now, cost, limit, window)
 end
 
 local function commit(key, now, cost, limit, window, clock, firstAt, lastAt, used, total)
-  if clock > now then rewrite(key, 0, clock - now, 0) end
+  if clock > now then rewrite(key, 0, -1, clock - now, 0) end
   redis.call('ZREMRANGEBYSCORE', key, '-inf', now - window)
   if total + cost > TOTAL_MAX then
-    rewrite(key, 0, 0, total - used)
+    rewrite(key, 0, -1, 0, total - used)
     total = used
     cost = math.min(cost, TOTAL_MAX - total)
   end
@@ -88,21 +88,38 @@ local function describe(key, now, limit, window, clock, firstAt, lastAt, used, t
   return remaining, reset, nextAfter
 end
 
+-- Takes `amount`, at most its cost, from an entry, and puts the totals right on the side where fewer entries are.
+local function lessen(key, member, atUs, amount)
+  local total, cost = fromMember(member)
+  local rank, last = redis.call('ZRANK', key, member), redis.call('ZCARD', key) - 1
+  redis.call('ZREM', key, member)
+  if rank >= last - rank then
+    rewrite(key, rank, -1, 0, amount)
+    total = total - amount
+  elseif rank > 0 then
+    rewrite(key, 0, rank - 1, 0, -amount)
+  end
+  if cost > amount then redis.call('ZADD', key, atUs, toMember(total, cost - amount)) end
+end
+
+-- Entries of one moment are alike: what one lacks, the next gives.
 local function refund(key, now, amount, atUs, limit, window)
   if atUs <= now - window then return 0 end
-  local entries = redis.call('ZRANGEBYSCORE', key, atUs, atUs)
-  for _, member in ipairs(entries) do
-    local total, cost = fromMember(member)
-    if cost >= amount then
-      local rank = redis.call('ZRANK', key, member)
-      redis.call('ZREM', key, member)
-      rewrite(key, rank, 0, amount)
-      if cost > amount then redis.call('ZADD', key, atUs, toMember(total - amount, cost - amount)) end
-      redis.call('PEXPIRE', key, math.ceil(window / 1000) + TTL_MARGIN_MS)
-      return 1
-    end
+  local worth, left = 0, amount
+  for _, member in ipairs(redis.call('ZRANGEBYSCORE', key, atUs, atUs)) do
+    local _, cost = fromMember(member)
+    worth = worth + cost
   end
-  return 0
+  if worth < amount then return 0 end
+  while left > 0 do
+    local member = redis.call('ZRANGEBYSCORE', key, atUs, atUs, 'LIMIT', 0, 1)[1]
+    local _, cost = fromMember(member)
+    local part = math.min(cost, left)
+    lessen(key, member, atUs, part)
+    left = left - part
+  end
+  redis.call('PEXPIRE', key, math.ceil(window / 1000) + TTL_MARGIN_MS)
+  return 1
 end
 
 -- The newest entries go first, the last of them in part.

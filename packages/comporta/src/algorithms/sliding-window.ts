@@ -87,13 +87,18 @@ export const slidingWindow: Algorithm<State> = {
   capacity: ([limit]) => limit as number,
   share: shareWindow,
 
+  /** Entries of one moment are alike: what one lacks, the next gives. */
   refund({ entries }, now, amount, atUs, args) {
-    const index = entries.findIndex((entry) => entry.atUs === atUs && entry.cost >= amount);
-    const entry = entries[index];
-    if (entry === undefined || atUs <= now - (args[1] as number)) return undefined;
-    const rest = { atUs, total: entry.total - amount, cost: entry.cost - amount };
-    const later = moved(entries.slice(index + 1), 0, amount);
-    return { entries: [...entries.slice(0, index), ...(rest.cost > 0 ? [rest] : []), ...later] };
+    const first = firstAfter(entries, atUs - 1);
+    const worth = usedFrom(entries.slice(0, firstAfter(entries, atUs)), first);
+    if (atUs <= now - (args[1] as number) || worth < amount) return undefined;
+    let rest: readonly Entry[] = entries;
+    for (let left = amount; left > 0; ) {
+      const part = Math.min((rest[first] as Entry).cost, left);
+      rest = lessened(rest, first, part);
+      left -= part;
+    }
+    return { entries: [...rest] };
   },
 
   /** The newest entries go first, the last of them in part. */
@@ -137,6 +142,15 @@ function waitFor(entries: readonly Entry[], excess: number, now: number, window:
 /** Entries further back in time by `shift`, with totals lower by `base`. */
 function moved(entries: readonly Entry[], shift: number, base: number): Entry[] {
   return entries.map(({ atUs, total, cost }) => ({ atUs: atUs - shift, total: total - base, cost }));
+}
+
+/** Takes `amount`, at most its cost, from an entry, and puts the totals right on the side where fewer entries are. */
+function lessened(entries: readonly Entry[], index: number, amount: number): Entry[] {
+  const { atUs, total, cost } = entries[index] as Entry;
+  const [before, after] = [entries.slice(0, index), entries.slice(index + 1)];
+  const isLate = before.length >= after.length;
+  const rest = cost > amount ? [{ atUs, total: isLate ? total - amount : total, cost: cost - amount }] : [];
+  return isLate ? [...before, ...rest, ...moved(after, 0, amount)] : [...moved(before, 0, -amount), ...rest, ...after];
 }
 
 /** Smallest i in [low, high) for which `holds`, else `high`; `holds` must be monotonic. */

@@ -32,10 +32,10 @@ export class DecidedFields {
   }
 
   /** Of a decision on a request of that plan. Where nobody counted, the limits that would have applied. */
-  of(plan: string | undefined, { limits }: Decision): PolicyFields {
+  of(plan: string | undefined, decision: Decision): PolicyFields {
     const expected = plan === undefined ? this.#own : (this.#plans.get(plan) ?? this.#own);
-    if (!this.#mayDiffer || limits.length === 0 || fits(expected, limits)) return expected;
-    return this.known.find((fields) => fits(fields, limits)) ?? this.#meet(limits);
+    if (!this.#mayDiffer || decision.limits.length === 0 || fits(expected, decision)) return expected;
+    return this.known.find((fields) => fits(fields, decision)) ?? this.#meet(decision.limits);
   }
 
   #meet(limits: readonly LimitState[]): PolicyFields {
@@ -47,10 +47,12 @@ export class DecidedFields {
   }
 }
 
-function fits(fields: PolicyFields, states: readonly LimitState[]): boolean {
-  if (fields.limits.length !== states.length) return false;
+/** While the store is away each process keeps a part of the limits, which has their ids only. */
+function fits(fields: PolicyFields, { limits, degraded }: Decision): boolean {
+  if (fields.limits.length !== limits.length) return false;
   return fields.limits.every(({ id, limit, windowMs }, i) => {
-    const state = states[i];
-    return state !== undefined && state.id === id && state.limit === limit && state.windowMs === windowMs;
+    const state = limits[i];
+    if (state?.id !== id) return false;
+    return degraded !== undefined || (state.limit === limit && state.windowMs === windowMs);
   });
 }

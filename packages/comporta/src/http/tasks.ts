@@ -30,6 +30,18 @@ export function tasksOf<Request>(
 /** Puts the final cost in place of what was charged. */
 function correct(limiter: Limiter, decision: Decision, cost: number): Promise<unknown> | undefined {
   if (cost < decision.cost) return limiter.refund(decision, decision.cost - cost);
-  if (cost > decision.cost) return limiter.charge(decision.subject, cost - decision.cost);
+  if (cost > decision.cost) return chargeMore(limiter, decision, cost);
   return undefined;
+}
+
+/** How long a charge can be settled by its id, which the store remembers as long. */
+const HOLD_MS = 300_000;
+
+/** By the limits that decided where they are known; a look and a longer response are charged for by themselves. */
+async function chargeMore(limiter: Limiter, decision: Decision, cost: number): Promise<void> {
+  if (decision.cost > 0) {
+    const { reason } = await limiter.settle({ ...decision, holdMs: HOLD_MS, onExpiry: 'keep' }, cost);
+    if (reason !== 'expired') return;
+  }
+  await limiter.charge(decision.subject, cost - decision.cost);
 }

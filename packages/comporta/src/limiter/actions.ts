@@ -30,7 +30,7 @@ export class Actions {
   /** Renews the places of a decision until they are released. */
   hold(decision: Decision): Lease {
     const { subject, id, allowed, degraded } = decision;
-    const { guard, limits } = this.#variants.of(subject);
+    const { guard, limits } = this.#variants.behind(decision);
     const leases = limits.filter(({ algorithm }) => algorithm.holds).map(({ windowMs }) => windowMs);
     const isHeld = allowed && leases.length > 0 && (degraded === undefined || degraded.mode === 'local');
     const act = async (kind: 'renew' | 'release'): Promise<number> => {
@@ -59,7 +59,7 @@ export class Actions {
     checkCost(cost, 0);
     const { subject, id, cost: reserved, atUs, holdMs, onExpiry, degraded } = reservation;
     if (degraded !== undefined && degraded.mode !== 'local') return { settled: true, reason: undefined, limits: [] };
-    const { guard, limits } = this.#variants.of(subject);
+    const { guard, limits } = this.#variants.behind(reservation);
     const isNoted = onExpiry === 'release';
     const action: Action = { kind: 'settle', subject, cost, id, holdMs, reserved, atUs, isNoted };
     try {
@@ -83,16 +83,16 @@ export class Actions {
   async block(subject: string, duration: Duration): Promise<boolean> {
     if (this.#plan.blocks === undefined) throw needs('blocks', 'block');
     const cost = lasting(duration, 'duration', 0);
-    return (await this.#variants.of(subject).guard.act({ kind: 'block', subject, cost })).word === 1;
+    return (await this.#variants.known(subject).guard.act({ kind: 'block', subject, cost })).word === 1;
   }
 
   /** Gives a subject limits of its own, or (`undefined`) those of the policy again. */
   async override(subject: string, override: Override | undefined, lasts: Duration): Promise<boolean> {
     if (this.#plan.haveTerms !== true) throw needs('overrides', 'setOverride');
     const cost = override === undefined ? 0 : lasting(lasts, 'lasts', 1);
-    if (override !== undefined && 'plan' in override) this.#variants.of(subject, override.plan);
     const terms = override === undefined ? '' : overrideText(override);
-    const { word } = await this.#variants.of(subject).guard.act({ kind: 'setTerms', subject, cost, terms });
+    if (override !== undefined && 'plan' in override) this.#variants.of(subject, override.plan);
+    const { word } = await this.#variants.known(subject).guard.act({ kind: 'setTerms', subject, cost, terms });
     this.#variants.learn(subject, terms);
     return word === 1;
   }

@@ -7,6 +7,7 @@ import type { Clock } from '../core/time.js';
 import { checkSubject } from '../stores/keyspace.js';
 import type { ActionReply, MaybePromise, Plan, StoreReply } from '../stores/store.js';
 import type { Actions } from './actions.js';
+import { type Call, granted, ROUNDS_MAX } from './call.js';
 import { checkCall, checkCost, checkRefund } from './check.js';
 import { isLook, nextId, nextLookId, toDecision } from './decision.js';
 import type { Denials } from './denials.js';
@@ -31,24 +32,7 @@ export interface LimiterParts {
   release(): Promise<void>;
 }
 
-/** One decision that is asked for. */
-interface Call {
-  readonly kind: 'consume' | 'peek' | 'take' | 'reserve';
-  readonly subject: string;
-  readonly cost: number;
-  readonly id: string;
-  readonly holdMs: number;
-  readonly options: CallOptions | undefined;
-  /** Listeners hear of a refusal. */
-  readonly isTold: boolean;
-  /** Where terms may make it begin anew: when it began. */
-  readonly sinceUs: number;
-}
-
 type Answer = MaybePromise<Decision>;
-
-/** A subject's terms may change while it is asked for; more often than this somebody changes them all the time. */
-const ROUNDS_MAX = 4;
 
 /** The one implementation of {@link Limiter}: checks arguments, asks the guard, words the decision. */
 export class GuardedLimiter implements Limiter {
@@ -66,11 +50,11 @@ export class GuardedLimiter implements Limiter {
     this.#parts = parts;
     this.#variants = variants;
     this.#waiting = new WaitingRoom(plan.policy, waiting, {
-      ask: (subject, cost) => this.#ask('consume', subject, cost, undefined, { isTold: false }),
+      ask: (subject, cost) => this.#askInTurn(subject, cost),
       giveBack: ({ subject, id: decisionId, atUs, cost: amount, degraded }) =>
-        void variants.of(subject).guard.refund({ subject, decisionId, atUs, amount }, degraded),
+        void variants.known(subject).guard.refund({ subject, decisionId, atUs, amount }, degraded),
       tell: (refusal) => parts.denials.tell(refusal),
-      isHeld: (subject, id) => variants.of(subject).limits.some((limit) => limit.id === id && limit.algorithm.holds),
+      isHeld: (subject, id) => variants.known(subject).limits.some((limit) => limit.id === id && limit.algorithm.holds),
     });
   }
 
@@ -169,12 +153,13 @@ export class GuardedLimiter implements Limiter {
     if (amount === 0 || isLook(decision)) return false;
     const { subject, id: decisionId, atUs, degraded } = decision;
     const charge = { subject, decisionId, atUs, amount, ...(amount < decision.cost ? { isPart: true } : {}) };
-    return this.#variants.of(subject).guard.refund(charge, degraded);
+    return this.#variants.behind(decision).guard.refund(charge, degraded);
   }
 
   async reset(subject: string): Promise<{ readonly keysRemoved: number }> {
     this.#check(subject, undefined);
-    return { keysRemoved: await this.#variants.of(subject).guard.reset(subject) };
+    const removed = await Promise.all(this.#variants.all(subject).map((guard) => guard.reset(subject)));
+    return { keysRemoved: removed.reduce((sum, keys) => sum + keys, 0) };
   }
 
   on<K extends keyof LimiterEvents>(name: K, listener: Listener<LimiterEvents[K]>): () => void {
@@ -202,20 +187,30 @@ export class GuardedLimiter implements Limiter {
     return this.#put(this.#variants.of(subject, options?.plan), call, options?.timeoutMs, 1);
   }
 
+  /** For the first that waits. Called by timers: what `planOf` throws must reach who waits and nobody else. */
+  #askInTurn(subject: string, cost: number): Answer {
+    try {
+      return this.#ask('consume', subject, cost, undefined, { isTold: false });
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
   #put(variant: Variant, call: Call, timeoutMs: number | undefined, round: number): MaybePromise<Decision> {
     const { kind, subject, cost, id, holdMs, options } = call;
     const { guard, terms } = variant;
-    const asking = { timeoutMs, signal: options?.signal, terms };
+    const signal = options?.signal;
     if (kind === 'consume' || kind === 'peek') {
       const word = (reply: StoreReply) => this.#word(variant, call, reply, cost, round);
-      return guard.decide<Answer>({ ...asking, operation: kind, subject, cost, id, word }) as Answer;
+      // Spelled out: spreading an object here costs more than the whole decision in memory.
+      return guard.decide<Answer>({ operation: kind, subject, cost, id, timeoutMs, signal, terms, word }) as Answer;
     }
     const action = kind === 'take' ? { kind, subject, cost, id } : { kind, subject, cost, id, holdMs };
     const word = (reply: ActionReply) =>
       kind === 'take'
         ? this.#word(variant, call, granted(reply), reply.word, round)
         : this.#word(variant, call, reply, cost, round);
-    return guard.take<Answer>({ ...asking, action, word }) as Answer;
+    return guard.take<Answer>({ action, timeoutMs, signal, terms, word }) as Answer;
   }
 
   #word(variant: Variant, call: Call, reply: StoreReply, cost: number, round: number): Answer {
@@ -250,7 +245,3 @@ export class GuardedLimiter implements Limiter {
     if (this.#closed) throw new ComportaError('ERR_CLOSED', `limiter ${this.policy} is closed`);
   }
 }
-
-/** What was granted passes, whatever a further request would have to wait. */
-const granted = (reply: ActionReply): StoreReply =>
-  reply.word > 0 ? { ...reply, numbers: reply.numbers.map((number, i) => (i % 4 === 1 ? 0 : number)) } : reply;

@@ -5,7 +5,7 @@ import { ComportaError, show } from '../core/errors.js';
 import type { Blocks, Plan } from '../stores/store.js';
 import type { LimiterOptions } from './limiter.js';
 
-const LIMITS_MAX = 8;
+export const LIMITS_MAX = 8;
 const PLANS_MAX = 1000;
 const AFTER_MAX = 1_000_000;
 
@@ -41,7 +41,8 @@ export function plansOf({ plans = {} }: LimiterOptions): ReadonlyMap<string, Pla
   );
 }
 
-function limitsOf(given: LimiterOptions['limits'], field: string): Plan['limits'] {
+/** One limit or several with their ids; throws `ERR_LIMIT` unless there are 1 to 8. */
+export function limitsOf(given: LimiterOptions['limits'], field: string): Plan['limits'] {
   const limits = Array.isArray(given) ? (given as readonly Limit[]) : [given as Limit];
   const isLimit = (limit: Limit | undefined) => typeof limit?.algorithm?.evaluate === 'function';
   if (limits.length >= 1 && limits.length <= LIMITS_MAX && limits.every(isLimit)) return withIds(limits, field);

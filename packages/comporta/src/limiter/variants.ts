@@ -1,3 +1,4 @@
+import type { Decision } from '../core/decision.js';
 import { ComportaError, show } from '../core/errors.js';
 import type { Guard } from '../resilience/guard.js';
 import type { Plan, Terms } from '../stores/store.js';
@@ -42,16 +43,36 @@ export class Variants {
     this.#own = options.revision === undefined ? '' : revisionText(options.revision, options.table);
   }
 
-  /** Throws `ERR_PLAN` for a plan that the policy does not have. */
-  of(subject: string, plan: string | undefined = this.#options.planOf?.(subject)): Variant {
-    const { table, haveTerms, revision = -1 } = this.#options;
-    const own = limitsOf(table, plan);
-    if (!haveTerms) return { limits: own, guard: this.#guard(own), terms: undefined };
-    const text = this.#stored.get(subject) ?? '';
-    const reading = this.#read(text);
-    const theirs = this.#overruling(reading, plan, revision);
-    if (theirs !== undefined) return this.#variant(theirs, { expected: text, replaced: text });
-    return this.#variant(own, { expected: this.#own, replaced: text });
+  /** Throws `ERR_PLAN` for a plan that the policy does not have, and when `planOf` fails. */
+  of(subject: string, plan?: string): Variant {
+    return this.#under(subject, plan ?? this.#planOf(subject));
+  }
+
+  /** As {@link Variants.of}, for what must not fail: where no plan can be found, by the policy's own limits. */
+  known(subject: string): Variant {
+    try {
+      return this.of(subject);
+    } catch {
+      return this.#under(subject, undefined);
+    }
+  }
+
+  /** The limits that a decision was made by, whatever applies to its subject now. */
+  behind({ subject, limits: states }: Pick<Decision, 'subject' | 'limits'>): Variant {
+    const now = this.known(subject);
+    const { table } = this.#options;
+    const all = [now.limits, table.limits, ...table.plans.values(), ...this.#guards.keys()];
+    // A part of the limits that decided while the store was away has their ids only.
+    const found = all.find((limits) => fits(limits, states, true)) ?? all.find((limits) => fits(limits, states, false));
+    return found === undefined ? now : { limits: found, guard: this.#guard(found), terms: undefined };
+  }
+
+  /** Guards that together reach all of a subject's keys: plans may count under ids of their own. */
+  all(subject: string): readonly Guard[] {
+    const { table } = this.#options;
+    const each = [table.limits, ...table.plans.values(), this.known(subject).limits];
+    const keysOf = (limits: Plan['limits']) => limits.map(({ id, algorithm }) => `${id}:${algorithm.tag}`).join();
+    return [...new Map(each.map((limits) => [keysOf(limits), limits])).values()].map((limits) => this.#guard(limits));
   }
 
   /** The store holds these terms for a subject. */
@@ -66,13 +87,29 @@ export class Variants {
     for (const guard of this.#guards.values()) guard.close();
   }
 
-  /** Limits that stand above this process's own; `undefined` when those are right. */
-  #overruling(reading: Reading, plan: string | undefined, revision: number): Plan['limits'] | undefined {
-    const { table } = this.#options;
-    if (reading.kind === 'override') {
-      return reading.limits ?? (reading.plan === undefined ? undefined : table.plans.get(reading.plan));
+  #under(subject: string, plan: string | undefined): Variant {
+    const { table, haveTerms, revision = -1 } = this.#options;
+    const own = limitsOf(table, plan);
+    if (!haveTerms) return { limits: own, guard: this.#guard(own), terms: undefined };
+    const text = this.#stored.get(subject) ?? '';
+    const reading = this.#read(text);
+    if (!stands(reading, revision)) return this.#variant(own, { expected: this.#own, replaced: text });
+    return this.#variant(this.#told(reading, plan) ?? own, { expected: text, replaced: text });
+  }
+
+  #planOf(subject: string): string | undefined {
+    try {
+      return this.#options.planOf?.(subject) ?? undefined;
+    } catch (error) {
+      const words = error instanceof Error ? error.message : show(error);
+      throw new ComportaError('ERR_PLAN', `planOf: the function failed: ${words}`, 'planOf');
     }
-    if (reading.kind !== 'revision' || reading.revision <= revision) return undefined;
+  }
+
+  /** The limits of what stands; `undefined` when this process does not know them. */
+  #told(reading: Reading, plan: string | undefined): Plan['limits'] | undefined {
+    if (reading.kind === 'override') return reading.limits ?? this.#options.table.plans.get(reading.plan ?? '');
+    if (reading.kind !== 'revision') return undefined;
     return plan === undefined ? reading.table.limits : (reading.table.plans.get(plan) ?? reading.table.limits);
   }
 
@@ -106,6 +143,20 @@ export class Variants {
       this.#guards.delete(limits);
     }
   }
+}
+
+/** Whether stored terms stand above those of a process with this revision. */
+function stands(reading: Reading, revision: number): boolean {
+  if (reading.kind === 'none') return false;
+  return reading.kind === 'override' || reading.revision > revision;
+}
+
+function fits(limits: Plan['limits'], states: Decision['limits'], isExact: boolean): boolean {
+  if (limits.length !== states.length) return false;
+  return limits.every(({ id, limit, windowMs }, i) => {
+    const state = states[i];
+    return state?.id === id && (!isExact || (state.limit === limit && state.windowMs === windowMs));
+  });
 }
 
 function limitsOf({ limits, plans }: Table, plan: string | undefined): Plan['limits'] {

@@ -48,8 +48,9 @@ export class Reports {
 
   /** The store holds terms that this process does not understand, and goes on without. */
   misunderstood(text: string): void {
-    const { policy, mode, events } = this.#options;
+    const { policy, mode, clock, events } = this.#options;
     const detail = `terms of a subject are not understood: ${text.slice(0, 100)}`;
+    if (!this.#complaints.isNews(detail, clock.nowUs() / 1000)) return;
     events.emit('config', { policy, node: '', degraded: { mode, cause: 'misconfigured', detail } });
   }
 

@@ -9,9 +9,9 @@ export function decode(reply: unknown, limits: number): StoreReply {
   return { atUs: toNumber(atUs), numbers: numbers.map(toNumber) };
 }
 
-/** A gate was shut: a number is what is left of a block, in ms, and a text the terms that stand. */
+/** A gate was shut: a number is what is left of a block, in ms, and what follows `=` the terms that stand. */
 function shut([atUs, word]: readonly unknown[]): StoreReply {
-  const about = typeof word === 'string' && !/^\d+$/.test(word) ? { terms: word } : { blockedMs: toNumber(word) };
+  const about = typeof word === 'string' && word[0] === '=' ? { terms: word.slice(1) } : { blockedMs: toNumber(word) };
   return { atUs: toNumber(atUs), numbers: [], ...about };
 }
 

@@ -47,7 +47,7 @@ function flatten(issue: Issue, root: unknown): Issue[] {
   if (issue.code !== 'invalid_union') return [issue];
   const value = valueAt(root, issue.path as Path);
   const fits = (branch: readonly Issue[]) =>
-    !branch.some(({ code, path }) => code === 'invalid_type' && path.length === 0);
+    !branch.some(({ code, path }) => (code === 'invalid_type' || code === 'invalid_value') && path.length === 0);
   const isFields = typeof value === 'object' && value !== null && !Array.isArray(value);
   const ofFields = isFields ? issue.errors.find(fits) : undefined;
   const branch = ofFields ?? issue.errors[Array.isArray(value) ? issue.errors.length - 1 : 0] ?? [];

@@ -8,6 +8,8 @@ export interface JsonSchema {
   readonly description?: string;
   readonly default?: unknown;
   readonly properties?: Readonly<Record<string, JsonSchema>>;
+  /** What any other name holds. */
+  readonly additionalProperties?: JsonSchema | boolean;
   readonly required?: readonly string[];
   readonly items?: JsonSchema;
   readonly anyOf?: readonly JsonSchema[];
@@ -42,8 +44,8 @@ function schemasAt(path: Path): readonly JsonSchema[] {
   let schemas = alternatives(wholeSchema);
   for (const part of path) {
     schemas = schemas.flatMap((schema) => {
-      const next = typeof part === 'number' ? schema.items : schema.properties?.[part];
-      return next === undefined ? [] : alternatives(next);
+      const next = typeof part === 'number' ? schema.items : (schema.properties?.[part] ?? schema.additionalProperties);
+      return typeof next === 'object' ? alternatives(next) : [];
     });
   }
   return schemas;

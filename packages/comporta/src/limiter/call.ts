@@ -1,0 +1,23 @@
+import type { ActionReply, StoreReply } from '../stores/store.js';
+import type { CallOptions } from './limiter.js';
+
+/** One decision that is asked for. */
+export interface Call {
+  readonly kind: 'consume' | 'peek' | 'take' | 'reserve';
+  readonly subject: string;
+  readonly cost: number;
+  readonly id: string;
+  readonly holdMs: number;
+  readonly options: CallOptions | undefined;
+  /** Listeners hear of a refusal. */
+  readonly isTold: boolean;
+  /** Where terms may make it begin anew: when it began. */
+  readonly sinceUs: number;
+}
+
+/** A subject's terms may change while it is asked for; more often than this somebody changes them all the time. */
+export const ROUNDS_MAX = 4;
+
+/** What was granted passes, whatever a further request would have to wait. */
+export const granted = (reply: ActionReply): StoreReply =>
+  reply.word > 0 ? { ...reply, numbers: reply.numbers.map((number, i) => (i % 4 === 1 ? 0 : number)) } : reply;
