@@ -57,7 +57,9 @@ describe('the plan of a subject', () => {
       throw new Error('no such tenant');
     };
     const { variants, sizeOf } = variantsOf({ table: tableOf(1, { pro: 2 }), planOf });
-    expect(() => sizeOf()).toThrow(expect.objectContaining({ code: 'ERR_PLAN', message: /no such tenant/ }));
+    expect(() => sizeOf()).toThrow(
+      expect.objectContaining({ code: 'ERR_PLAN', message: expect.stringContaining('no such tenant') }),
+    );
     expect(variants.known('s').limits[0]?.limit).toBe(1);
     expect(sizeOf('s', 'pro')).toBe(2);
   });

@@ -6,7 +6,7 @@ import type { Action, Plan } from '../stores/store.js';
 import { checkCost } from './check.js';
 import { statesOf } from './decision.js';
 import { HeldLease, type Landlord, type Lease } from './lease.js';
-import { checkReservation, type Reservation, type Settlement } from './reservation.js';
+import { checkReservation, isNoted, type Reservation, type Settlement } from './reservation.js';
 import { type Override, overrideText } from './terms.js';
 import type { Variants } from './variants.js';
 
@@ -55,20 +55,39 @@ export class Actions {
 
   /** Puts the real cost in place of a reserved one. */
   async settle(reservation: Reservation, cost: number): Promise<Settlement> {
-    checkReservation(this.#policy, reservation);
+    const granted = checkReservation(this.#policy, reservation);
     checkCost(cost, 0);
-    const { subject, id, cost: reserved, atUs, holdMs, onExpiry, degraded } = reservation;
-    if (degraded !== undefined && degraded.mode !== 'local') return { settled: true, reason: undefined, limits: [] };
-    const { guard, limits } = this.#variants.behind(reservation);
-    const isNoted = onExpiry === 'release';
-    const action: Action = { kind: 'settle', subject, cost, id, holdMs, reserved, atUs, isNoted };
+    const { subject, id, cost: reserved, atUs, holdMs, onExpiry, mode } = granted;
+    if (mode === 'open') return { settled: true, reason: undefined, limits: [] };
+    const { guard, limits } = this.#variants.behind(granted);
+    const action: Action = {
+      kind: 'settle',
+      subject,
+      cost,
+      id,
+      holdMs,
+      reserved,
+      atUs,
+      isNoted: onExpiry === 'release',
+    };
     try {
-      const reply = degraded === undefined ? await guard.act(action) : guard.settleLocally(action);
+      const reply = mode === undefined ? await guard.act(action) : guard.settleLocally(action);
       const reason = reply.word === 1 ? undefined : reply.word === 0 ? 'already-settled' : 'expired';
       return { settled: reason === undefined, reason, limits: statesOf(limits, reply.numbers) };
     } catch {
       return { settled: false, reason: 'store-unavailable', limits: [] };
     }
+  }
+
+  /** Gives a charge back, once; a noted one by settling it, so that it is not given back again when its time is over. */
+  async refund(decision: Decision, amount: number): Promise<boolean> {
+    const { subject, id: decisionId, cost, atUs, degraded } = decision;
+    if (isNoted(decision)) {
+      const { settled } = await this.settle(decision, cost - amount);
+      return settled && degraded?.mode !== 'open';
+    }
+    const charge = { subject, decisionId, atUs, amount, ...(amount < cost ? { isPart: true } : {}) };
+    return this.#variants.behind(decision).guard.refund(charge, degraded);
   }
 
   /** Charges every limit, or gives its newest use back; the limits afterwards. */

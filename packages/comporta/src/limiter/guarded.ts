@@ -150,10 +150,7 @@ export class GuardedLimiter implements Limiter {
   async refund(decision: Decision, amount: number = decision?.cost): Promise<boolean> {
     this.#assertOpen();
     checkRefund(this.policy, decision, amount);
-    if (amount === 0 || isLook(decision)) return false;
-    const { subject, id: decisionId, atUs, degraded } = decision;
-    const charge = { subject, decisionId, atUs, amount, ...(amount < decision.cost ? { isPart: true } : {}) };
-    return this.#variants.behind(decision).guard.refund(charge, degraded);
+    return amount > 0 && !isLook(decision) && this.#parts.actions.refund(decision, amount);
   }
 
   async reset(subject: string): Promise<{ readonly keysRemoved: number }> {

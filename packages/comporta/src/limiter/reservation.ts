@@ -1,4 +1,4 @@
-import type { Decision, LimitState } from '../core/decision.js';
+import type { Decision, FailureMode, LimitState } from '../core/decision.js';
 import { durationMs } from '../core/duration.js';
 import { ComportaError, show } from '../core/errors.js';
 import type { CallOptions } from './limiter.js';
@@ -13,6 +13,10 @@ export interface ReserveOptions extends CallOptions {
    */
   readonly onExpiry?: 'release' | 'keep';
 }
+
+/** A decision is a reservation's where its charge is noted, to be given back by itself. */
+export const isNoted = (decision: Decision): decision is Reservation =>
+  (decision as Partial<Reservation>).onExpiry === 'release';
 
 /** A decision on an estimate, to be settled with the real cost. Plain data: it may be settled by another process. */
 export interface Reservation extends Decision {
@@ -39,6 +43,9 @@ export function checkReserve(options: ReserveOptions): {
   readonly holdMs: number;
   readonly onExpiry: 'release' | 'keep';
 } {
+  if (typeof options !== 'object' || options === null) {
+    throw new ComportaError('ERR_OPTION', `options: expected { cost, holdMs, ... }, got ${show(options)}`, 'options');
+  }
   const { holdMs: given = HOLD_MS, onExpiry = 'release', ...call } = options;
   const holdMs = durationMs(given, 'holdMs');
   if (holdMs < 1 || holdMs > HOLD_MAX_MS) {
@@ -51,23 +58,48 @@ export function checkReserve(options: ReserveOptions): {
   return { call, holdMs, onExpiry };
 }
 
-/** Throws `ERR_RESERVATION` unless it is one of this policy's that was granted. */
-export function checkReservation(policy: string, reservation: Reservation): void {
-  const { id, allowed, atUs, subject, cost, holdMs, onExpiry } = reservation ?? {};
-  const isOurs = reservation?.policy === policy && typeof id === 'string' && /^[0-9a-z]{1,64}$/.test(id);
-  const isWhole = [atUs, cost, holdMs].every((value) => Number.isSafeInteger(value) && (value as number) >= 0);
-  if (
-    !isOurs ||
-    !isWhole ||
-    allowed !== true ||
-    typeof subject !== 'string' ||
-    subject === '' ||
-    onExpiry === undefined
-  ) {
-    throw new ComportaError(
-      'ERR_RESERVATION',
-      `reservation: expected one that reserve() of policy ${policy} granted`,
-      'reservation',
-    );
+/** What settling needs of a reservation. */
+export interface Granted extends Pick<Reservation, 'id' | 'subject' | 'cost' | 'atUs' | 'limits' | 'holdMs'> {
+  readonly onExpiry: Reservation['onExpiry'];
+  readonly mode: FailureMode | undefined;
+}
+
+/** Latest time that is added to without loss. */
+const AT_MAX_US = Number.MAX_SAFE_INTEGER - HOLD_MAX_MS * 1000;
+const MODES: readonly unknown[] = [undefined, 'local', 'open'];
+
+/**
+ * Reads a reservation once, as it may have come from anywhere. Throws `ERR_RESERVATION` unless it is one of this
+ * policy's that was granted.
+ */
+export function checkReservation(policy: string, reservation: Reservation): Granted {
+  const granted = read(reservation);
+  if (granted !== undefined && granted.policy === policy && isGranted(granted)) return granted;
+  const message = `reservation: expected one that reserve() of policy ${policy} granted`;
+  throw new ComportaError('ERR_RESERVATION', message, 'reservation');
+}
+
+type Read = Granted & Pick<Reservation, 'policy' | 'allowed'>;
+
+/** `undefined` for what cannot be read: an object may throw at a touch. */
+function read(reservation: Reservation): Read | undefined {
+  try {
+    const { id, policy, allowed, subject, cost, atUs, holdMs, onExpiry, degraded } = reservation;
+    if (!Array.isArray(reservation.limits)) return undefined;
+    const limits = reservation.limits.map(({ ...state }: LimitState) => state);
+    // What went through a database may have null for what was left out.
+    return { id, policy, allowed, subject, cost, atUs, holdMs, onExpiry, limits, mode: degraded?.mode };
+  } catch {
+    return undefined;
   }
 }
+
+function isGranted({ id, allowed, subject, cost, atUs, holdMs, onExpiry, mode }: Read): boolean {
+  const isOurs = allowed === true && typeof id === 'string' && /^[0-9a-z]{1,64}$/.test(id);
+  const isOfSubject = typeof subject === 'string' && subject !== '';
+  const isOfKind = (onExpiry === 'release' || onExpiry === 'keep') && MODES.includes(mode);
+  return isOurs && isOfSubject && isOfKind && within(cost, 1) && within(atUs, 0, AT_MAX_US) && within(holdMs, 1, HOLD_MAX_MS);
+}
+
+const within = (value: unknown, least: number, most: number = Number.MAX_SAFE_INTEGER): boolean =>
+  Number.isSafeInteger(value) && (value as number) >= least && (value as number) <= most;

@@ -40,7 +40,7 @@ export class MemoryReservations {
 
   /** Puts the real cost in place of the reserved one; false when it is too late for that. */
   settle(subject: string, { id, cost, reserved, atUs, holdMs, isNoted }: Settle, at: Moment): boolean {
-    if (at.us >= atUs + holdMs * 1000 || (isNoted && !this.#drop(subject, id, at))) return false;
+    if (at.us >= atUs + holdMs * 1000 || (isNoted && !this.#drop(subject, { id, cost: reserved, atUs }, at))) return false;
     this.#limits.release(subject, at, id);
     if (cost < reserved) this.#limits.giveBack(subject, reserved - cost, atUs, at);
     if (cost > reserved) this.#limits.charge(subject, cost - reserved, at);
@@ -51,27 +51,34 @@ export class MemoryReservations {
     return this.#pending.get(subject, at.ms) !== undefined && this.#pending.delete(subject) ? 1 : 0;
   }
 
+  /** Ordered by their ends, so that those that are due stand first. */
   #sweep(subject: string, at: Moment): void {
-    const due = this.#of(subject, at).filter(({ untilUs }) => untilUs <= at.us);
-    for (const { id, cost, atUs } of due.slice(0, SWEPT_MAX)) {
-      this.#drop(subject, id, at);
-      this.#limits.giveBack(subject, cost, atUs, at, id);
-    }
+    const all = this.#of(subject, at);
+    let due = 0;
+    while (due < SWEPT_MAX && (all[due]?.untilUs ?? Number.POSITIVE_INFINITY) <= at.us) due++;
+    if (due === 0) return;
+    this.#keep(subject, all.slice(due), at);
+    for (const { id, cost, atUs } of all.slice(0, due)) this.#limits.giveBack(subject, cost, atUs, at, id);
   }
 
-  #drop(subject: string, id: string, at: Moment): boolean {
+  /** Only the very note: what a caller hands in may have been altered. */
+  #drop(subject: string, { id, cost, atUs }: Omit<Reserved, 'untilUs'>, at: Moment): boolean {
     const before = this.#of(subject, at);
-    const rest = before.filter((reserved) => reserved.id !== id);
-    if (rest.length === before.length) return false;
+    const index = before.findIndex((noted) => noted.id === id && noted.cost === cost && noted.atUs === atUs);
+    if (index >= 0) this.#keep(subject, before.toSpliced(index, 1), at);
+    return index >= 0;
+  }
+
+  #keep(subject: string, rest: readonly Reserved[], at: Moment): void {
     const leftMs = this.#pending.ttlMs(subject, at.ms) ?? 0;
     if (rest.length === 0) this.#pending.delete(subject);
     else this.#pending.set(subject, rest, at.ms + leftMs, rest.length, at.ms);
-    return true;
   }
 
   #note(subject: string, reserved: Reserved, at: Moment): void {
-    const all = [...this.#of(subject, at), reserved];
-    all.sort((a, b) => a.untilUs - b.untilUs || (`${a.id}:` < `${b.id}:` ? -1 : 1));
+    const before = this.#of(subject, at);
+    const index = before.findLastIndex((other) => isBefore(other, reserved)) + 1;
+    const all = before.toSpliced(index, 0, reserved);
     const lastMs = Math.ceil(((all.at(-1) as Reserved).untilUs - at.us) / 1000);
     this.#pending.set(subject, all, at.ms + lastMs + this.#keptMs, all.length, at.ms);
   }
@@ -80,3 +87,6 @@ export class MemoryReservations {
     return (this.#pending.get(subject, at.ms) as readonly Reserved[] | undefined) ?? [];
   }
 }
+
+const isBefore = (a: Reserved, b: Reserved): boolean =>
+  a.untilUs === b.untilUs ? `${a.id}:` < `${b.id}:` : a.untilUs < b.untilUs;
