@@ -44,7 +44,7 @@ describe.each(FAILURES)('when %s', (...failure) => {
   test('mode local decides in memory, keeps the limit and says so', async () => {
     const parts = with_('local');
     const decisions = [await fail(parts, failure), await fail(parts, failure), await fail(parts, failure)];
-    expect(decisions.map(({ allowed }) => allowed)).toEqual([true, true, false]);
+    expect(decisions.map(({ allowed }) => allowed)).toEqual([false, false, false]);
     expect(decisions.map(({ degraded }) => [degraded?.mode, degraded?.cause])).toEqual(
       decisions.map(() => ['local', cause]),
     );
@@ -103,7 +103,7 @@ describe('a denial by the store', () => {
     }
   });
 
-  test('leaves the local count alone: an outage after it begins with a full one', async () => {
+  test('is remembered: an outage after it begins with what the store had left', async () => {
     const { limiter, store } = with_('local');
     for (let i = 0; i < 5; i++) {
       void limiter.consume('s');

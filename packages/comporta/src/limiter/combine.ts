@@ -1,6 +1,7 @@
 import type { Decision } from '../core/decision.js';
 import type { MaybePromise } from '../stores/store.js';
 import type { CallOptions, Limiter } from './limiter.js';
+import type { Reservation, ReserveOptions } from './reservation.js';
 
 /** One subject of a request that has several: a user, its tenant, everybody. */
 export interface Check {
@@ -45,6 +46,38 @@ function settle(checks: readonly Check[], decisions: readonly Decision[]): Combi
   const allowed = decisions.every((decision) => decision.allowed);
   if (!allowed) giveBackAll(checks, decisions);
   return { allowed, decisions };
+}
+
+/** The answer of {@link reserveAll}; reservations stand in the order of the checks. */
+export interface ReservedAll {
+  readonly allowed: boolean;
+  readonly reservations: readonly Reservation[];
+}
+
+/**
+ * Reserves for several subjects in parallel. When one refuses, the others' reservations are cancelled, and those
+ * that cannot be are given back when their time is over. Rejects on misuse of any check, with nothing reserved.
+ */
+export async function reserveAll(checks: readonly Check[], options: ReserveOptions = {}): Promise<ReservedAll> {
+  const outcomes = await Promise.allSettled(
+    checks.map(async ({ limiter, subject, cost }) =>
+      limiter.reserve(subject, cost === undefined ? options : { ...options, cost }),
+    ),
+  );
+  const reservations = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []));
+  const allowed = reservations.length === checks.length && reservations.every((reservation) => reservation.allowed);
+  if (allowed) return { allowed, reservations };
+  outcomes.forEach((outcome, i) => {
+    if (outcome.status === 'fulfilled' && outcome.value.allowed) cancel((checks[i] as Check).limiter, outcome.value);
+  });
+  const failed = outcomes.find((outcome) => outcome.status === 'rejected');
+  if (failed !== undefined) throw failed.reason;
+  return { allowed, reservations };
+}
+
+/** In the background, as {@link giveBack}. */
+function cancel(limiter: Limiter, reservation: Reservation): void {
+  limiter.cancel(reservation).catch(() => undefined);
 }
 
 function giveBackAll(checks: readonly Check[], decisions: readonly Decision[]): void {

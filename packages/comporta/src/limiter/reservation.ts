@@ -98,7 +98,9 @@ function isGranted({ id, allowed, subject, cost, atUs, holdMs, onExpiry, mode }:
   const isOurs = allowed === true && typeof id === 'string' && /^[0-9a-z]{1,64}$/.test(id);
   const isOfSubject = typeof subject === 'string' && subject !== '';
   const isOfKind = (onExpiry === 'release' || onExpiry === 'keep') && MODES.includes(mode);
-  return isOurs && isOfSubject && isOfKind && within(cost, 1) && within(atUs, 0, AT_MAX_US) && within(holdMs, 1, HOLD_MAX_MS);
+  return (
+    isOurs && isOfSubject && isOfKind && within(cost, 1) && within(atUs, 0, AT_MAX_US) && within(holdMs, 1, HOLD_MAX_MS)
+  );
 }
 
 const within = (value: unknown, least: number, most: number = Number.MAX_SAFE_INTEGER): boolean =>

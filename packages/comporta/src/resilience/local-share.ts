@@ -6,6 +6,9 @@ import type { Action, ActionReply, Plan, PolicyStore, Room, Store, StoreReply } 
 import { LastSeen, type Sight } from './last-seen.js';
 import type { Debt } from './pay-back.js';
 
+/** Blocked subjects that are remembered; those of further ones begin an outage without their block. */
+const BLOCKED_MAX = 10_000;
+
 const NO_DEBT: Debt = { amount: 0, resetAfterMs: 0 };
 
 /** A memory store: it answers at once. */
@@ -44,6 +47,8 @@ export class LocalShare {
   readonly #memory: Store;
   readonly #options: LocalShareOptions;
   readonly #seen: LastSeen | undefined;
+  /** Subjects that the store blocks, as far as remembered. */
+  readonly #blocked: Set<string> = new Set();
   #bound: Bound | undefined;
   #paperUs = 0;
 
@@ -55,8 +60,10 @@ export class LocalShare {
   }
 
   /** The store said this of a subject. */
-  saw(subject: string, { numbers }: StoreReply): void {
-    if (numbers.length > 0) this.#seen?.note(subject, this.#options.clock.nowUs(), numbers);
+  saw(subject: string, { numbers, blockedMs }: StoreReply): void {
+    if (this.#seen === undefined) return;
+    if (numbers.length > 0) this.#seen.note(subject, this.#options.clock.nowUs(), numbers);
+    if (this.#plan.blocks !== undefined) this.#block(subject, blockedMs);
   }
 
   /** Decides in place of the store, which knows nothing of what is `owed`. */
@@ -72,6 +79,16 @@ export class LocalShare {
     if (sight !== undefined) this.#begin(action.subject, sight, owed());
     const store = action.kind === 'reserve' ? this.#forCost(action.cost) : this.#part().store;
     return store.act?.(action) as ActionReply;
+  }
+
+  /** Who is blocked stays so in an outage; who is let in again is let in here too. */
+  #block(subject: string, blockedMs: number | undefined): void {
+    const isBlocked = this.#blocked.has(subject);
+    if (blockedMs === undefined && !isBlocked) return;
+    if (!isBlocked && this.#blocked.size >= BLOCKED_MAX) return;
+    if (blockedMs === undefined) this.#blocked.delete(subject);
+    else this.#blocked.add(subject);
+    void this.#part().store.act?.({ kind: 'block', subject, cost: blockedMs ?? 0 });
   }
 
   refund(charge: Parameters<PolicyStore['refund']>[0]): number {

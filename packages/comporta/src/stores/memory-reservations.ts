@@ -40,7 +40,8 @@ export class MemoryReservations {
 
   /** Puts the real cost in place of the reserved one; false when it is too late for that. */
   settle(subject: string, { id, cost, reserved, atUs, holdMs, isNoted }: Settle, at: Moment): boolean {
-    if (at.us >= atUs + holdMs * 1000 || (isNoted && !this.#drop(subject, { id, cost: reserved, atUs }, at))) return false;
+    if (at.us >= atUs + holdMs * 1000 || (isNoted && !this.#drop(subject, { id, cost: reserved, atUs }, at)))
+      return false;
     this.#limits.release(subject, at, id);
     if (cost < reserved) this.#limits.giveBack(subject, reserved - cost, atUs, at);
     if (cost > reserved) this.#limits.charge(subject, cost - reserved, at);
