@@ -2,9 +2,10 @@ import type { Decision, LimitState } from '../core/decision.js';
 import { type Duration, durationMs } from '../core/duration.js';
 import { ComportaError, show } from '../core/errors.js';
 import type { Clock } from '../core/time.js';
-import type { Action, Plan } from '../stores/store.js';
+import type { Guard } from '../resilience/guard.js';
+import type { Action, ActionReply, Plan } from '../stores/store.js';
 import { checkCost } from './check.js';
-import { statesOf } from './decision.js';
+import { isLook, statesOf } from './decision.js';
 import { HeldLease, type Landlord, type Lease } from './lease.js';
 import { checkReservation, isNoted, type Reservation, type Settlement } from './reservation.js';
 import { type Override, overrideText } from './terms.js';
@@ -18,39 +19,82 @@ export class Actions {
   readonly #plan: Plan;
   readonly #variants: Variants;
   readonly #clock: Clock;
-  readonly #leases: Set<HeldLease> = new Set();
+  /** By the ids of their decisions. */
+  readonly #leases: Map<string, HeldLease> = new Map();
+  readonly #onFreed: (subject: string) => void;
 
-  constructor(plan: Plan, variants: Variants, clock: Clock) {
+  /** `onFreed` is told of subjects that have room again. */
+  constructor(plan: Plan, variants: Variants, clock: Clock, onFreed: (subject: string) => void) {
     this.#policy = plan.policy;
     this.#plan = plan;
     this.#variants = variants;
     this.#clock = clock;
+    this.#onFreed = onFreed;
   }
 
-  /** Renews the places of a decision until they are released. */
+  /** Renews the places of a decision until they are released. Asked again, the same lease. */
   hold(decision: Decision): Lease {
-    const { subject, id, allowed, degraded } = decision;
-    const { guard, limits } = this.#variants.behind(decision);
-    const leases = limits.filter(({ algorithm }) => algorithm.holds).map(({ windowMs }) => windowMs);
-    const isHeld = allowed && leases.length > 0 && (degraded === undefined || degraded.mode === 'local');
-    const act = async (kind: 'renew' | 'release'): Promise<number> => {
-      const action: Action = { kind, subject, cost: 0, id };
-      return degraded === undefined ? (await guard.act(action)).word : guard.actLocally(action).word;
-    };
-    const landlord: Landlord = {
-      clock: this.#clock,
-      leaseMs: Math.min(...leases),
-      renew: async () => (await act('renew')) >= leases.length,
-      release: async () => void (await act('release')),
-    };
-    const lease = new HeldLease(decision, isHeld ? landlord : undefined, (over) => this.#leases.delete(over));
-    if (isHeld) this.#leases.add(lease);
+    const known = this.#leases.get(decision.id);
+    if (known !== undefined) return known;
+    const { leases, guard } = this.#places(decision);
+    const landlord = leases.length === 0 ? undefined : this.#landlord(decision, guard, leases);
+    const lease = new HeldLease(decision, landlord, () => this.#leases.delete(decision.id));
+    if (landlord !== undefined) this.#leases.set(decision.id, lease);
     return lease;
+  }
+
+  /** The places of a decision are given back in another way than by its lease. */
+  async unhold({ id }: Pick<Decision, 'id'>): Promise<void> {
+    await this.#leases.get(id)?.end();
   }
 
   /** Frees all places that are held. */
   async close(): Promise<void> {
-    await Promise.all([...this.#leases].map((lease) => lease.release()));
+    await Promise.all([...this.#leases.values()].map((lease) => lease.release()));
+  }
+
+  /** Lengths of the leases that a decision holds; none where nothing counted it. */
+  #places(decision: Decision): { readonly leases: readonly number[]; readonly guard: Guard } {
+    const { allowed, degraded } = decision;
+    const { guard, limits } = this.#variants.behind(decision);
+    const isCounted = allowed && !isLook(decision) && (degraded === undefined || degraded.mode === 'local');
+    const held = isCounted ? limits.filter(({ algorithm }) => algorithm.holds) : [];
+    return { guard, leases: held.map(({ windowMs }) => windowMs) };
+  }
+
+  /**
+   * A place that was given here, while the store was away, moves to the store at the first renewal that
+   * reaches it: from then on everybody counts it, and where the store is full it is lost.
+   */
+  #landlord({ subject, id, degraded }: Decision, guard: Guard, leases: readonly number[]): Landlord {
+    let isHere = degraded !== undefined;
+    let isThere = degraded === undefined;
+    const asked = (kind: 'renew' | 'release'): Action => ({ kind, subject, cost: 0, id });
+    const isHeld = ({ word }: ActionReply): boolean => word >= leases.length;
+    const leave = (): void => {
+      if (isHere) guard.actLocally(asked('release'));
+      isHere = false;
+    };
+    return {
+      clock: this.#clock,
+      leaseMs: Math.min(...leases),
+      renew: async () => {
+        try {
+          const reply = await guard.act(asked('renew'));
+          isThere = true;
+          leave();
+          return isHeld(reply);
+        } catch (error) {
+          if (isHere) return isHeld(guard.actLocally(asked('renew')));
+          throw error;
+        }
+      },
+      release: async () => {
+        leave();
+        if (isThere) await guard.act(asked('release'));
+        this.#onFreed(subject);
+      },
+    };
   }
 
   /** Puts the real cost in place of a reserved one. */

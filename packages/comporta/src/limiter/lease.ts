@@ -28,20 +28,22 @@ export interface Landlord {
   release(): Promise<void>;
 }
 
-/** Renewals per lease: two may fail before the place is lost. */
-const RENEWALS = 3;
+/** Renewals per lease: two may fail, and the third still comes before its end. */
+const RENEWALS = 4;
 
 /** A place that is held. `onEnd` is told once. */
 export class HeldLease implements Lease {
   readonly decision: Decision;
   readonly #landlord: Landlord | undefined;
-  readonly #onEnd: (lease: HeldLease) => void;
+  readonly #onEnd: () => void;
   readonly #abort: AbortController = new AbortController();
   #stopTimer: () => void = () => undefined;
+  /** Under way: a place must not be freed before it, or it would take the place again. */
+  #renewal: Promise<void> = Promise.resolve();
   #isOver = false;
 
   /** Without a landlord there is nothing to hold. */
-  constructor(decision: Decision, landlord: Landlord | undefined, onEnd: (lease: HeldLease) => void) {
+  constructor(decision: Decision, landlord: Landlord | undefined, onEnd: () => void) {
     this.decision = decision;
     this.#landlord = landlord;
     this.#onEnd = onEnd;
@@ -57,33 +59,45 @@ export class HeldLease implements Lease {
   }
 
   async release(): Promise<void> {
-    if (!this.#end()) return;
-    await this.#landlord?.release().catch(() => undefined);
+    if (this.#isOver) return;
+    await this.end();
+    await this.#free();
   }
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.release();
   }
 
-  #end(): boolean {
-    if (this.#isOver) return false;
-    this.#isOver = true;
-    this.#stopTimer();
-    this.#onEnd(this);
-    return true;
+  /** Renews no more, for the place is given back in another way; resolves when no renewal is under way. */
+  end(): Promise<void> {
+    if (!this.#isOver) {
+      this.#isOver = true;
+      this.#stopTimer();
+      this.#onEnd();
+    }
+    return this.#renewal;
+  }
+
+  async #free(): Promise<void> {
+    await this.#landlord?.release().catch(() => undefined);
   }
 
   #schedule(): void {
     if (this.#landlord === undefined || this.#isOver) return;
     const { clock, leaseMs } = this.#landlord;
-    this.#stopTimer = clock.startTimer(leaseMs / RENEWALS, () => void this.#renew());
+    this.#stopTimer = clock.startTimer(leaseMs / RENEWALS, () => {
+      this.#renewal = this.#renew();
+    });
   }
 
   /** Where the store cannot say, the next renewal will: the place may be free by then, or still held. */
   async #renew(): Promise<void> {
     const isHeld = await this.#landlord?.renew().catch(() => true);
+    if (this.#isOver) return;
     if (isHeld !== false) return this.#schedule();
-    if (this.#end())
-      this.#abort.abort(new Error('the lease was lost: it was not renewed in time and the room is taken'));
+    void this.end();
+    this.#abort.abort(new Error('the lease was lost: it was not renewed in time and the room is taken'));
+    // Of several limits some may have held the place on.
+    await this.#free();
   }
 }
