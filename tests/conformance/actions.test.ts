@@ -1,14 +1,10 @@
-import { memoryStore } from 'comporta';
 import { redisStore } from 'comporta/redis';
+import { storeSuite } from 'comporta/testing';
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import { startCluster } from '../support/cluster.js';
 import { installedKinds, startServer } from '../support/servers.js';
-import { actionCases } from './action-suite.js';
 
-describe('memory', () => {
-  const store = memoryStore();
-  test.each(actionCases)('$name', ({ run }) => run(store));
-});
+const actions = storeSuite.filter(({ part }) => part === 'actions');
 
 describe.each(installedKinds())('%s', (kind) => {
   describe.each(['one server', 'a cluster'])('%s', (form) => {
@@ -24,6 +20,6 @@ describe.each(installedKinds())('%s', (kind) => {
       await store.close();
       await stop();
     });
-    test.each(actionCases)('$name', ({ run }) => run(store));
+    test.each(actions)('$name', ({ run }) => run(store));
   });
 });

@@ -1,14 +1,13 @@
 import { memoryStore } from 'comporta';
+import { storeSuite } from 'comporta/testing';
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import { installedKinds, type Server, startServer } from '../support/servers.js';
 import { clients } from './clients.js';
-import { subjectCases } from './hostile-subjects.js';
-import { storeCases } from './store-suite.js';
 import { describeRedisStore } from './stores.js';
 
 describe('memory', () => {
   const store = memoryStore();
-  for (const one of [...storeCases, ...subjectCases]) test(one.name, () => one.run(store));
+  test.each(storeSuite)('$name', ({ run }) => run(store));
 });
 
 describe.each(installedKinds())('one %s server', (kind) => {

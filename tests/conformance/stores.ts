@@ -1,11 +1,14 @@
 import { type Store, slidingWindow } from 'comporta';
+import { storeSuite } from 'comporta/testing';
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import type { Server } from '../support/servers.js';
 import { until } from '../support/wait.js';
 import type { Opened } from './clients.js';
-import { subjectCases } from './hostile-subjects.js';
 import { redisCases } from './redis-suite.js';
-import { limiterOn, storeCases } from './store-suite.js';
+import { limiterOn } from './store-suite.js';
+
+/** Actions differ between servers, not between clients: `actions.test.ts` runs them. */
+const ofEveryClient = storeSuite.filter(({ part }) => part !== 'actions');
 
 /** Runs everything that a store on Redis must do on one client. */
 export function describeRedisStore(name: string, open: () => Opened, servers: () => readonly Server[]): void {
@@ -18,7 +21,7 @@ export function describeRedisStore(name: string, open: () => Opened, servers: ()
       await allNodesConnected(opened.store);
     });
     afterAll(() => opened.close());
-    for (const one of [...storeCases, ...subjectCases]) test(one.name, () => one.run(opened.store));
+    test.each(ofEveryClient)('$name', ({ run }) => run(opened.store));
     for (const one of redisCases) test(one.name, () => one.run(opened.store, servers()));
   });
 }

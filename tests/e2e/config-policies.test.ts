@@ -52,6 +52,15 @@ describe('a policy takes', () => {
       { line: 5, path: 'policies[0].plan.of', message: '"a": there is no plan "gold" among pro' },
     ],
     [
+      'a source of plans that there is not',
+      ['plans: { pro: { fixedWindow: { limit: 9, window: 1m } } }', 'plan: body:x'],
+      {
+        line: 5,
+        path: 'policies[0].plan',
+        message: 'expected one of ip, header:NAME, cookie:NAME, jwt:CLAIM, query:NAME, path:PARAM, got "body:x"',
+      },
+    ],
+    [
       'a mistyped limit of a plan',
       ['plans:', '  pro: { fixedWindow: { limt: 9, window: 1m } }', 'plan: header:x'],
       { line: 5, path: 'policies[0].plans.pro.fixedWindow.limt', hint: 'did you mean "limit"?' },

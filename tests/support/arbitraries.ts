@@ -132,8 +132,8 @@ export function history(
   });
 }
 
-/** Where histories begin: a time of 16 digits in µs, as servers have. */
-export const START_US = 1_796_000_000_123_457;
+/** Where histories begin, as fake clocks do. */
+export { START_US } from '../../packages/comporta/src/testing/fake-clock.js';
 
 /** The clock after a step, never before the epoch. */
 export function stepClock(nowUs: number, step: Step, windowMs: number): number {

@@ -116,11 +116,12 @@ class Model {
     this.#stored.set(subject, { terms: { to }, untilMs: this.nowMs + OVERRIDE_MS });
   }
 
-  /** Whether there was anything: terms of a revision lie under the same name. */
+  /** Whether there was one; terms of a revision stay. */
   remove(subject: number): boolean {
-    const had = this.#terms(subject) !== undefined;
-    this.#stored.delete(subject);
-    return had;
+    const terms = this.#terms(subject);
+    const isOverride = terms !== undefined && 'to' in terms;
+    if (isOverride) this.#stored.delete(subject);
+    return isOverride;
   }
 
   ask(mayWrite: boolean, process: number, subject: number, plan: PlanName) {

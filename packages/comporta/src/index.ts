@@ -20,7 +20,7 @@ export { ComportaError, type ErrorCode, isComportaError } from './core/errors.js
 export type { BreakerEvent, DeniedEvent, LimiterEvents, Listener, StoreFailure } from './core/events.js';
 export type { Clock } from './core/time.js';
 export { StoreError } from './core/waiting.js';
-export { type Check, type Combined, decideAll, type ReservedAll, reserveAll } from './limiter/combine.js';
+export { type Check, type Combined, decideAll, decideEach, type ReservedAll, reserveAll } from './limiter/combine.js';
 export { createLimiter } from './limiter/create.js';
 export type { AcquireOptions, Lease } from './limiter/lease.js';
 export type { BlockSettings, CallOptions, Limiter, LimiterOptions } from './limiter/limiter.js';

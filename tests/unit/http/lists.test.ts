@@ -113,6 +113,8 @@ test('one address inside a /64 can be denied, in any spelling, also behind a pro
   expect(check({ peer: '2001:DB8:0:0::0.0.0.5' }).status).toBe(403);
   expect(check({ peer: '2001:db8::6' }).status).toBe(0);
   expect(check({ peer: '::ffff:198.51.100.7' }).status).toBe(403);
+  expect(check({ peer: '64:ff9b::198.51.100.7' }).status).toBe(403);
+  for (const peer of ['64:ff9b::192.0.2.1', '192.0.2.1']) expect(check({ peer }).status).toBe(403);
   expect(check({ peer: '10.0.0.1', headers: { 'x-forwarded-for': '198.51.100.7' } }).status).toBe(403);
   expect(check({ peer: '10.0.0.2', headers: { 'x-forwarded-for': '198.51.100.7' } }).status).toBe(0);
 });

@@ -64,6 +64,28 @@ test('use carries over when a subject changes its plan', async () => {
   expect([verdict.allowed, items(field(verdict, 'ratelimit')).p?.r]).toEqual([true, 1]);
 });
 
+test('the final cost is settled by the limits of the plan that charged, also after a long response', async () => {
+  const bucket = tokenBucket({ capacity: 10, refill: 10, every: '30d' });
+  const large = tokenBucket({ capacity: 1000, refill: 1000, every: '30d' });
+  for (const [finalCost, minutes] of [
+    [30, 1],
+    [30, 10],
+    [90, 1],
+    [90, 10],
+  ] as const) {
+    const policy = { limits: bucket, plans: { large }, plan: 'header:x-plan', cost: 60, count: () => finalCost };
+    const { check, clock, limiter, errors } = setUp(policy);
+    const verdict = await check({ 'x-plan': 'large' });
+    clock.advance(minutes * 60_000);
+    verdict.finish?.({ status: 200, aborted: false });
+    // Settling takes a few turns of the event loop.
+    await new Promise((resolve) => setImmediate(resolve));
+    const now = await limiter.peek('header.x-key=a', { plan: 'large' });
+    expect(now.limits[0]?.remaining, `${finalCost} after ${minutes} min`).toBe(1000 - finalCost);
+    expect(errors).toEqual([]);
+  }
+});
+
 test('unknown plans leave a request with the policy’s own limits, and are told once', async () => {
   const { check, errors } = setUp({ plans, plan: 'header:x-plan' });
   for (const name of ['gold', '__proto__', 'constructor', 'gold2']) {

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type RequestListener, request, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { Readable } from 'node:stream';
 import { onTestFinished } from 'vitest';
 
 /** What came over the wire, read by Node's own client; names as they were sent. */
@@ -12,13 +13,19 @@ export interface Received {
 
 /** Starts a server on a free port of 127.0.0.1 for the length of a test. */
 export async function serve(listener: RequestListener): Promise<number> {
-  const server = createServer(listener).listen(0, '127.0.0.1');
+  const server = await listen(listener);
   onTestFinished(() => closeServer(server));
-  await once(server, 'listening');
-  return (server.address() as AddressInfo).port;
+  return portOf({ server });
 }
 
-async function closeServer(server: Server): Promise<void> {
+/** Starts a server on a free port of 127.0.0.1. */
+export async function listen(listener: RequestListener): Promise<Server> {
+  const server = createServer(listener).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return server;
+}
+
+export async function closeServer(server: Server): Promise<void> {
   server.closeAllConnections();
   server.close();
   await once(server, 'close');
@@ -59,6 +66,8 @@ export function webListener(
     const init = { method: incoming.method ?? 'GET', headers };
     const response = await handler(new Request(`http://127.0.0.1${incoming.url}`, init), incoming.socket.remoteAddress);
     outgoing.writeHead(response.status, Object.fromEntries(response.headers));
-    outgoing.end(Buffer.from(await response.arrayBuffer()));
+    const body = response.body === null ? Readable.from([]) : Readable.fromWeb(response.body as never);
+    outgoing.once('close', () => body.destroy());
+    body.on('error', () => undefined).pipe(outgoing);
   };
 }

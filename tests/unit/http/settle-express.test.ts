@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { Agent, type IncomingMessage, request, type ServerResponse } from 'node:http';
 import { connect } from 'node:net';
-import { type ComportaError, fixedWindow, memoryStore } from 'comporta';
+import { type ComportaError, fixedWindow, memoryStore, type Store } from 'comporta';
 import { type RateLimitOptions, rateLimit } from 'comporta/express';
 import type { Outcome } from 'comporta/http';
 import express, { type Request } from 'express';
@@ -27,6 +27,7 @@ async function setUp(options: Partial<RateLimitOptions<Request>>) {
     throw Object.assign(new Error('broken'), { status: 500, expose: false });
   });
   app.get('/part', (_, response) => void response.write('part'));
+  app.get('/large', (_, response) => void response.send(Buffer.alloc(64_000_000)));
   app.get('/never', () => undefined);
   app.use((_error: unknown, _: unknown, response: ServerResponse, _next: unknown) => {
     response.statusCode = 500;
@@ -45,7 +46,7 @@ async function setUp(options: Partial<RateLimitOptions<Request>>) {
 async function leave(port: number, path: string, reached: readonly unknown[]): Promise<void> {
   const before = reached.length;
   const sent = request({ host: '127.0.0.1', port, path, agent: false }).on('error', () => undefined);
-  sent.end();
+  sent.on('response', (response) => response.pause()).end();
   await until(() => reached.length > before, { what: 'the handler' });
   sent.destroy();
 }
@@ -71,6 +72,7 @@ test('with count: successes only requests that succeed stay charged', async () =
 test.each([
   ['before the answer', '/never'],
   ['inside the answer', '/part'],
+  ['before it has read all of the answer', '/large'],
 ])('a client that goes away %s is a failure', async (_, path) => {
   const failures = await setUp({ count: 'failures' });
   await leave(failures.port, path, failures.reached);
@@ -162,8 +164,44 @@ test('a refused request costs nothing, whatever its status', async () => {
 });
 
 test('closing waits for what ended responses still give back', async () => {
-  const { port, used, limiter } = await setUp({ count: 'failures' });
+  const memory = memoryStore();
+  const steps: string[] = [];
+  let goOn: () => void = () => undefined;
+  const isReached = new Promise<void>((resolve) => {
+    goOn = resolve;
+  });
+  const store: Store = {
+    ...memory,
+    bind: (plan) => {
+      const inner = memory.bind(plan);
+      return {
+        consume: (subject, cost) => inner.consume(subject, cost),
+        peek: (subject, cost) => inner.peek(subject, cost),
+        refund: async (charge) => {
+          steps.push('asked');
+          await isReached;
+          steps.push('given back');
+          return inner.refund(charge);
+        },
+        reset: (subject) => inner.reset(subject),
+      };
+    },
+  };
+  const { port, limiter } = await setUp({ count: 'failures', store, timeoutMs: 60_000 });
   await send(port, '/status/200');
-  await limiter.close();
-  await expect(used()).rejects.toMatchObject({ code: 'ERR_CLOSED' });
+  await until(() => steps.length === 1, { what: 'the request to give back' });
+  const closed = limiter.close().then(() => steps.push('closed'));
+  setImmediate(goOn);
+  await closed;
+  expect(steps).toEqual(['asked', 'given back', 'closed']);
+});
+
+test('lists stand beside the fields of the only policy too', async () => {
+  const denying = await setUp({ deny: ['127.0.0.0/8'] });
+  const { status, body } = await send(denying.port, '/status/200');
+  expect([status, JSON.parse(body).title]).toEqual([403, 'Forbidden']);
+  expect(denying.reached).toEqual([]);
+  const allowing = await setUp({ key: 'header:x-key', allow: { subjects: ['friend'] } });
+  const { headers } = await send(allowing.port, '/status/200', { headers: { 'x-key': 'friend' } });
+  expect(headers).not.toHaveProperty('ratelimit');
 });

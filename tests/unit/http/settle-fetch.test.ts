@@ -1,4 +1,6 @@
+import { once } from 'node:events';
 import { createServer } from 'node:http';
+import http2 from 'node:http2';
 import type { AddressInfo } from 'node:net';
 import { Readable } from 'node:stream';
 import { fixedWindow, memoryStore, type Store } from 'comporta';
@@ -168,6 +170,37 @@ test.each(['onRequest', 'preHandler'] as const)('Fastify settles after the respo
   const gate = createGate({ store, policies: [{ name: 'p', limits }] });
   const left = async () => (await gate.limiters.get('p')?.peek('key=a'))?.limits[0]?.remaining;
   await until(async () => (await left()) === 97, { what: 'the three failures' });
+});
+
+test('over HTTP/2 a whole response is a success, and one that the client cancels an abort', async () => {
+  const app = fastify({ http2: true });
+  onTestFinished(() => app.close());
+  const outcomes: Outcome[] = [];
+  const count = ({ status, aborted }: Outcome) => outcomes.push({ status, aborted });
+  await app.register(rateLimit as never, { name: 'p', limits, count } as never);
+  app.get('/good', async () => 'x'.repeat(100_000));
+  app.get('/part', (_, reply) => {
+    reply.hijack();
+    reply.raw.writeHead(200);
+    reply.raw.write('part');
+  });
+  app.get('/large', async () => 'x'.repeat(10_000_000));
+  await app.listen({ port: 0, host: '127.0.0.1' });
+  const client = http2.connect(`http://127.0.0.1:${portOf(app as never)}`);
+  onTestFinished(() => client.destroy());
+  const good = client.request({ ':path': '/good' }).resume();
+  await once(good, 'close');
+  for (const path of ['/part', '/large']) {
+    const cut = client.request({ ':path': path });
+    await once(cut, 'data');
+    cut.pause().close(http2.constants.NGHTTP2_CANCEL);
+  }
+  await until(() => outcomes.length === 3, { what: 'all ends' });
+  expect(outcomes).toEqual([
+    { status: 200, aborted: false },
+    { status: 200, aborted: true },
+    { status: 200, aborted: true },
+  ]);
 });
 
 test('Fastify decides after parsing when it is asked to: a batch costs as much as it has items', async () => {

@@ -41,7 +41,13 @@ export class ScriptedStore implements Store {
           });
         });
       };
-    return { consume: ask('consume'), peek: ask('peek'), refund: ask('refund'), reset: ask('reset') };
+    return {
+      consume: ask('consume'),
+      peek: ask('peek'),
+      refund: ask('refund'),
+      reset: ask('reset'),
+      act: ask('act'),
+    };
   }
 
   ready(): Promise<void> {

@@ -15,8 +15,8 @@ const LAYERS = [
   ['stores', 'policies'],
   ['resilience'],
   ['limiter'],
-  ['http', 'telemetry', 'testing'],
-  ['adapters', 'outbound'],
+  ['http', 'telemetry'],
+  ['adapters', 'outbound', 'testing'],
   // The files beside the folders: what the package exports.
   ['.'],
 ];

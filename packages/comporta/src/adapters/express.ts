@@ -23,7 +23,6 @@ export interface ExpressRequest extends NodeRequest {
 /** What is used of an Express or plain Node response. */
 export interface ExpressResponse extends NodeResponse {
   statusCode: number;
-  readonly writableEnded: boolean;
   getHeader(name: string): unknown;
   setHeader(name: string, value: string): unknown;
   end(body: string): unknown;

@@ -8,6 +8,13 @@ export interface Clock {
   startTimer(delayMs: number, run: () => void): () => void;
 }
 
+const immediate = (globalThis as { setImmediate?: (run: () => void) => void }).setImmediate;
+
+/** Resolves once everything has run that waits for promises only. */
+export function nextTurn(): Promise<void> {
+  return new Promise((resolve) => void (immediate ?? setTimeout)(resolve));
+}
+
 /** The process's own clock. Timers do keep the process alive: each guards work in flight. */
 export const systemClock: Clock = {
   nowUs: () => Date.now() * 1000,
@@ -25,8 +32,7 @@ export const systemClock: Clock = {
  * After a stalled event loop or a thawed process timers run before answers that have long arrived are
  * read. One more turn lets those in first, so that a stall of ours is not taken for a dead server.
  */
-const afterInput: (run: () => void) => void =
-  (globalThis as { setImmediate?: (run: () => void) => void }).setImmediate ?? ((run) => run());
+const afterInput: (run: () => void) => void = immediate ?? ((run) => run());
 
 /** Longest delay that a JavaScript timer takes; a longer one fires at once. */
 export const TIMER_MAX_MS: number = 2 ** 31 - 1;

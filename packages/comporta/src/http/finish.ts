@@ -25,9 +25,9 @@ export class Finishing {
     };
   }
 
-  /** Resolves when nothing is being done any more. */
-  async idle(): Promise<void> {
-    while (this.#running.size > 0) await Promise.all(this.#running);
+  /** Resolves when what is being done now is done; never rejects. */
+  async settled(): Promise<void> {
+    await Promise.all(this.#running);
   }
 
   #run(task: Task, outcome: Outcome): void {

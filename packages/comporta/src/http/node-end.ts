@@ -6,7 +6,8 @@ export interface NodeResponse {
   readonly statusCode: number;
   readonly headersSent: boolean;
   readonly destroyed: boolean;
-  readonly writableFinished?: boolean;
+  readonly writableEnded: boolean;
+  readonly writableFinished: boolean;
   /** `null` while it waits for the responses before it on one connection. */
   readonly socket?: unknown;
   once(name: 'finish' | 'close', listener: () => void): unknown;
@@ -20,8 +21,9 @@ export function onNodeEnd(
 ): void {
   if (finish === undefined) return;
   const end = (): void => {
-    const { headersSent, statusCode, writableFinished } = response;
-    finish({ status: headersSent ? statusCode : 0, aborted: writableFinished !== true });
+    const { headersSent, statusCode, writableEnded, writableFinished } = response;
+    // HTTP/2 calls a response that was cut finished too, but not ended; one that was cut later ended, but not finished.
+    finish({ status: headersSent ? statusCode : 0, aborted: !writableEnded });
   };
   if (response.destroyed) {
     end();

@@ -76,7 +76,7 @@ export class PolicyGate<Request> implements Gate<Request> {
   }
 
   async close(): Promise<void> {
-    await this.#finishing.idle();
+    await this.#finishing.settled();
     await Promise.all(this.#rules.map(({ limiter }) => limiter.close()));
     await this.#ownStore?.close();
   }
@@ -123,9 +123,10 @@ export class PolicyGate<Request> implements Gate<Request> {
       const decision = decisions[i] as Decision;
       return { fields: rule.fields.of(plan, decision), decision };
     });
-    const enforced = answers.filter((_, i) => asks[i]?.shadow === false);
-    const shadowed = enforced.length === answers.length ? [] : decisions.filter((_, i) => asks[i]?.shadow === true);
-    const verdict = verdictOf(enforced, decisions, this.#write(enforced), { shadowed, deniedBy });
+    const hasShadow = asks.some(({ shadow }) => shadow);
+    const enforced = hasShadow ? answers.filter((_, i) => asks[i]?.shadow === false) : answers;
+    const shadowed = hasShadow ? decisions.filter((_, i) => asks[i]?.shadow === true) : [];
+    const verdict = verdictOf(enforced, this.#write(enforced), { decisions, shadowed, deniedBy });
     const tasks = verdict.allowed ? tasksOf(view, asks, decisions) : [];
     return tasks.length === 0 ? verdict : { ...verdict, finish: this.#finishing.once(tasks) };
   }

@@ -10,12 +10,15 @@ export interface Met<Request> extends Ask {
   readonly rule: Rule<Request>;
 }
 
+const NONE: readonly Task[] = [];
+
 /** What is to be done when the response to an allowed request has ended. */
 export function tasksOf<Request>(
   view: RequestView<Request>,
   asks: readonly Met<Request>[],
   decisions: readonly Decision[],
 ): readonly Task[] {
+  if (asks.every(({ rule }) => rule.finalCost === undefined)) return NONE;
   const tasks: Task[] = [];
   for (let i = 0; i < asks.length; i++) {
     const { rule, limiter } = asks[i] as Met<Request>;
@@ -34,13 +37,16 @@ function correct(limiter: Limiter, decision: Decision, cost: number): Promise<un
   return undefined;
 }
 
-/** How long a charge can be settled by its id, which the store remembers as long. */
-const HOLD_MS = 300_000;
+/**
+ * How long a charge can be settled by its id. The store remembers that it was for as long, so only the
+ * longer responses get the longer time.
+ */
+const HOLDS_MS = [300_000, 86_400_000];
 
-/** By the limits that decided where they are known; a look and a longer response are charged for by themselves. */
+/** By the limits that decided; a look charged nothing that could be settled. */
 async function chargeMore(limiter: Limiter, decision: Decision, cost: number): Promise<void> {
-  if (decision.cost > 0) {
-    const { reason } = await limiter.settle({ ...decision, holdMs: HOLD_MS, onExpiry: 'keep' }, cost);
+  for (const holdMs of decision.cost > 0 ? HOLDS_MS : []) {
+    const { reason } = await limiter.settle({ ...decision, holdMs, onExpiry: 'keep' }, cost);
     if (reason !== 'expired') return;
   }
   await limiter.charge(decision.subject, cost - decision.cost);

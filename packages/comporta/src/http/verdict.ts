@@ -1,9 +1,11 @@
-import type { Decision } from '../core/decision.js';
 import { denialOf, FORBIDDEN, OUTAGE } from './denial.js';
 import type { Verdict } from './gate.js';
 import type { Answer, Field } from './headers.js';
 
-const NOBODY: Pick<Verdict, 'decisions' | 'shadowed' | 'deniedBy'> = { decisions: [], shadowed: [], deniedBy: [] };
+/** What a verdict tells beside what to answer. */
+type Told = Pick<Verdict, 'decisions' | 'shadowed' | 'deniedBy'>;
+
+const NOBODY: Told = { decisions: [], shadowed: [], deniedBy: [] };
 
 /** For requests that no policy applies to. */
 export const ALLOWED: Verdict = { allowed: true, status: 0, headers: [], body: '', ...NOBODY };
@@ -16,18 +18,16 @@ export function forbidden(deniedBy: readonly string[]): Verdict {
   return { allowed: false, ...FORBIDDEN, ...NOBODY, deniedBy };
 }
 
-/** What a verdict tells beside what to answer. */
-type Told = Pick<Verdict, 'shadowed' | 'deniedBy'>;
-
 /** The verdict on a request: refused when any enforced policy refuses it. */
 export function verdictOf(
   enforced: readonly Answer[],
-  decisions: readonly Decision[],
   fields: readonly Field[],
-  told: Told,
+  { decisions, shadowed, deniedBy }: Told,
 ): Verdict {
   const refused = enforced.filter(({ decision }) => !decision.allowed);
-  if (refused.length === 0) return { allowed: true, status: 0, headers: fields, body: '', decisions, ...told };
+  if (refused.length === 0) {
+    return { allowed: true, status: 0, headers: fields, body: '', decisions, shadowed, deniedBy };
+  }
   const { status, headers, body } = denialOf(refused);
-  return { allowed: false, status, headers: [...headers, ...fields], body, decisions, ...told };
+  return { allowed: false, status, headers: [...headers, ...fields], body, decisions, shadowed, deniedBy };
 }

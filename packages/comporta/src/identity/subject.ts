@@ -19,8 +19,8 @@ export const ANONYMOUS = 'anonymous';
 const GLOBAL = 'global';
 
 const SOURCES_MAX = 8;
-const EXPECTED =
-  'expected ip, header:NAME, cookie:NAME, jwt:CLAIM, query:NAME, path:PARAM, global, a list of them or a function';
+const SOURCES = 'ip, header:NAME, cookie:NAME, jwt:CLAIM, query:NAME, path:PARAM';
+const EXPECTED = `expected ${SOURCES}, global, a list of them or a function`;
 
 /** What compiling a key needs beside the key itself. */
 export interface KeyContext {
@@ -43,7 +43,7 @@ interface Part {
 
 /** Reads one part of a subject by itself; throws `ERR_KEY` when it is no source. */
 export function compileSource(source: unknown, field: string, clientIp: KeyContext['clientIp']): Reader {
-  return parsePart(source, field, { clientIp }).read;
+  return parsePart(source, field, { clientIp }, `expected one of ${SOURCES}`).read;
 }
 
 /** Turns a key into the function that names a request's subject; throws `ERR_KEY` when it cannot be one. */
@@ -81,11 +81,16 @@ export function pathParamsOf(key: Key<never>): readonly string[] {
   return sources.filter((source) => source.startsWith('path:')).map((source) => source.slice(5));
 }
 
-function parsePart(source: unknown, field: string, { clientIp }: Pick<KeyContext, 'clientIp'>): Part {
+function parsePart(
+  source: unknown,
+  field: string,
+  { clientIp }: Pick<KeyContext, 'clientIp'>,
+  expected = EXPECTED,
+): Part {
   if (source === 'ip') return { prefix: 'ip', read: clientIp };
   const [, kind = '', written = ''] = (typeof source === 'string' && /^([a-z]+):(.+)$/s.exec(source)) || [];
   const reader = Object.hasOwn(readers, kind) ? readers[kind] : undefined;
-  if (reader === undefined) throw refusal(field, `${EXPECTED}, got ${show(source)}`);
+  if (reader === undefined) throw refusal(field, `${expected}, got ${show(source)}`);
   if ((kind === 'header' || kind === 'cookie') && !/^[!#$%&'*+.^`|~\w-]+$/.test(written)) {
     throw refusal(field, `${show(written)} cannot be the name of a ${kind}`);
   }

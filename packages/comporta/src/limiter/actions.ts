@@ -43,11 +43,6 @@ export class Actions {
     return lease;
   }
 
-  /** The places of a decision are given back in another way than by its lease. */
-  async unhold({ id }: Pick<Decision, 'id'>): Promise<void> {
-    await this.#leases.get(id)?.end();
-  }
-
   /** Frees all places that are held. */
   async close(): Promise<void> {
     await Promise.all([...this.#leases.values()].map((lease) => lease.release()));
@@ -116,6 +111,7 @@ export class Actions {
     };
     try {
       const reply = mode === undefined ? await guard.act(action) : guard.settleLocally(action);
+      await this.#gaveBack(granted);
       const reason = reply.word === 1 ? undefined : reply.word === 0 ? 'already-settled' : 'expired';
       return { settled: reason === undefined, reason, limits: statesOf(limits, reply.numbers) };
     } catch {
@@ -131,7 +127,16 @@ export class Actions {
       return settled && degraded?.mode !== 'open';
     }
     const charge = { subject, decisionId, atUs, amount, ...(amount < cost ? { isPart: true } : {}) };
-    return this.#variants.behind(decision).guard.refund(charge, degraded);
+    const isGiven = await this.#variants.behind(decision).guard.refund(charge, degraded);
+    if (amount === cost) await this.#gaveBack(decision);
+    return isGiven;
+  }
+
+  /** A lease would take the place again that its decision has given back. */
+  async #gaveBack({ id, subject }: Pick<Decision, 'id' | 'subject'>): Promise<void> {
+    const lease = this.#leases.get(id);
+    if (lease === undefined) this.#onFreed(subject);
+    else await lease.release();
   }
 
   /** Charges every limit, or gives its newest use back; the limits afterwards. */

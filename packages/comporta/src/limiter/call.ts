@@ -15,9 +15,6 @@ export interface Call {
   readonly sinceUs: number;
 }
 
-/** A subject's terms may change while it is asked for; more often than this somebody changes them all the time. */
-export const ROUNDS_MAX = 4;
-
 /** What was granted passes, whatever a further request would have to wait. */
 export const granted = (reply: ActionReply): StoreReply =>
   reply.word > 0 ? { ...reply, numbers: reply.numbers.map((number, i) => (i % 4 === 1 ? 0 : number)) } : reply;

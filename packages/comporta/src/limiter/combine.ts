@@ -7,7 +7,10 @@ import type { Reservation, ReserveOptions } from './reservation.js';
 export interface Check {
   readonly limiter: Limiter;
   readonly subject: string;
+  /** The cost of the call when left out. */
   readonly cost?: number;
+  /** Name of the plan that applies, where the limiter has plans; else that of the call. */
+  readonly plan?: string;
 }
 
 /** The answer over several subjects; decisions stand in the order of the checks. */
@@ -22,24 +25,36 @@ export interface Combined {
  * it can refuse another request of that subject that would have fitted.
  */
 export function decideAll(checks: readonly Check[], options: CallOptions = {}): MaybePromise<Combined> {
+  const decisions = decideEach(checks, options);
+  return decisions instanceof Promise
+    ? decisions.then((settled) => settle(checks, settled))
+    : settle(checks, decisions);
+}
+
+/**
+ * Decides each check by itself, all at once: a batch costs the time of its slowest. A refusal of one
+ * changes nothing for the others. Decisions stand in the order of the checks; throws only on misuse.
+ */
+export function decideEach(checks: readonly Check[], options: CallOptions = {}): MaybePromise<readonly Decision[]> {
   const answers = askAll(checks, options);
-  return answers.some((answer) => answer instanceof Promise)
-    ? Promise.all(answers).then((decisions) => settle(checks, decisions))
-    : settle(checks, answers as readonly Decision[]);
+  return answers.some((answer) => answer instanceof Promise) ? Promise.all(answers) : (answers as readonly Decision[]);
 }
 
 /** Misuse of one check is thrown; what those before it charged goes back. */
 function askAll(checks: readonly Check[], options: CallOptions): MaybePromise<Decision>[] {
   const answers: MaybePromise<Decision>[] = [];
   try {
-    for (const { limiter, subject, cost } of checks) {
-      answers.push(limiter.decide(subject, cost === undefined ? options : { ...options, cost }));
-    }
+    for (const check of checks) answers.push(check.limiter.decide(check.subject, optionsOf(check, options)));
     return answers;
   } catch (error) {
     void Promise.all(answers).then((decisions) => giveBackAll(checks, decisions));
     throw error;
   }
+}
+
+function optionsOf({ cost, plan }: Check, options: CallOptions): CallOptions {
+  if (cost === undefined && plan === undefined) return options;
+  return { ...options, ...(cost === undefined ? {} : { cost }), ...(plan === undefined ? {} : { plan }) };
 }
 
 function settle(checks: readonly Check[], decisions: readonly Decision[]): Combined {

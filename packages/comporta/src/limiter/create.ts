@@ -9,7 +9,6 @@ import { Reports } from '../resilience/reports.js';
 import { memoryStore, standInStore } from '../stores/memory.js';
 import { ALONE } from '../stores/presence.js';
 import type { Plan, Store } from '../stores/store.js';
-import { Actions } from './actions.js';
 import { Denials } from './denials.js';
 import { GuardedLimiter } from './guarded.js';
 import type { Limiter, LimiterOptions } from './limiter.js';
@@ -88,7 +87,6 @@ export function wire(options: LimiterOptions, clock: Clock): Limiter {
   return new GuardedLimiter({
     plan,
     variants,
-    actions: new Actions(plan, variants, clock),
     events,
     denials,
     waiting,

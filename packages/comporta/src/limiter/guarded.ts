@@ -6,8 +6,8 @@ import type { Emitter, LimiterEvents, Listener } from '../core/events.js';
 import type { Clock } from '../core/time.js';
 import { checkSubject } from '../stores/keyspace.js';
 import type { ActionReply, MaybePromise, Plan, StoreReply } from '../stores/store.js';
-import type { Actions } from './actions.js';
-import { type Call, granted, ROUNDS_MAX } from './call.js';
+import { Actions } from './actions.js';
+import { type Call, granted } from './call.js';
 import { checkCall, checkCost, checkRefund } from './check.js';
 import { isLook, nextId, nextLookId, toDecision } from './decision.js';
 import type { Denials } from './denials.js';
@@ -23,7 +23,6 @@ import { checkWaitOptions, WaitingRoom, type WaitOptions, type WaitSettings } fr
 export interface LimiterParts {
   readonly plan: Plan;
   readonly variants: Variants;
-  readonly actions: Actions;
   readonly events: Emitter<LimiterEvents>;
   readonly denials: Denials;
   readonly waiting: WaitSettings;
@@ -41,10 +40,11 @@ export class GuardedLimiter implements Limiter {
   readonly #parts: LimiterParts;
   readonly #variants: Variants;
   readonly #waiting: WaitingRoom;
+  readonly #actions: Actions;
   #closed = false;
 
   constructor(parts: LimiterParts) {
-    const { plan, variants, waiting } = parts;
+    const { plan, variants, waiting, clock } = parts;
     this.policy = plan.policy;
     this.limits = plan.limits;
     this.#parts = parts;
@@ -56,6 +56,7 @@ export class GuardedLimiter implements Limiter {
       tell: (refusal) => parts.denials.tell(refusal),
       isHeld: (subject, id) => variants.known(subject).limits.some((limit) => limit.id === id && limit.algorithm.holds),
     });
+    this.#actions = new Actions(plan, variants, clock, (subject) => this.#waiting.nudge(subject));
   }
 
   consume(subject: string, options?: CallOptions): Promise<Decision> {
@@ -85,7 +86,7 @@ export class GuardedLimiter implements Limiter {
 
   hold(decision: Decision): Lease {
     this.#assertOpen();
-    return this.#parts.actions.hold(decision);
+    return this.#actions.hold(decision);
   }
 
   peek(subject: string, options?: CallOptions): Promise<Decision> {
@@ -110,7 +111,7 @@ export class GuardedLimiter implements Limiter {
 
   async settle(reservation: Reservation, cost: number): Promise<Settlement> {
     this.#assertOpen();
-    return this.#parts.actions.settle(reservation, cost);
+    return this.#actions.settle(reservation, cost);
   }
 
   cancel(reservation: Reservation): Promise<Settlement> {
@@ -119,38 +120,38 @@ export class GuardedLimiter implements Limiter {
 
   async charge(subject: string, cost = 1): Promise<readonly LimitState[]> {
     this.#check(subject, undefined);
-    return this.#parts.actions.change('charge', subject, cost);
+    return this.#actions.change('charge', subject, cost);
   }
 
   async reward(subject: string, cost = 1): Promise<readonly LimitState[]> {
     this.#check(subject, undefined);
-    return this.#parts.actions.change('reward', subject, cost);
+    return this.#actions.change('reward', subject, cost);
   }
 
   async block(subject: string, duration: Duration): Promise<void> {
     this.#check(subject, undefined);
-    await this.#parts.actions.block(subject, duration);
+    await this.#actions.block(subject, duration);
   }
 
   async unblock(subject: string): Promise<boolean> {
     this.#check(subject, undefined);
-    return this.#parts.actions.block(subject, 0);
+    return this.#actions.block(subject, 0);
   }
 
   async setOverride(subject: string, override: Override, lasts: Duration): Promise<void> {
     this.#check(subject, undefined);
-    await this.#parts.actions.override(subject, override, lasts);
+    await this.#actions.override(subject, override, lasts);
   }
 
   async removeOverride(subject: string): Promise<boolean> {
     this.#check(subject, undefined);
-    return this.#parts.actions.override(subject, undefined, 0);
+    return this.#actions.override(subject, undefined, 0);
   }
 
   async refund(decision: Decision, amount: number = decision?.cost): Promise<boolean> {
     this.#assertOpen();
     checkRefund(this.policy, decision, amount);
-    return amount > 0 && !isLook(decision) && this.#parts.actions.refund(decision, amount);
+    return amount > 0 && !isLook(decision) && this.#actions.refund(decision, amount);
   }
 
   async reset(subject: string): Promise<{ readonly keysRemoved: number }> {
@@ -167,7 +168,7 @@ export class GuardedLimiter implements Limiter {
     if (this.#closed) return;
     this.#closed = true;
     this.#waiting.close();
-    await this.#parts.actions.close();
+    await this.#actions.close();
     await this.#parts.release();
   }
 
@@ -181,7 +182,7 @@ export class GuardedLimiter implements Limiter {
     const { plan, clock } = this.#parts;
     const sinceUs = plan.haveTerms === true ? clock.nowUs() : 0;
     const call = { kind, subject, cost, id, holdMs, options, isTold, sinceUs };
-    return this.#put(this.#variants.of(subject, options?.plan), call, options?.timeoutMs, 1);
+    return this.#put(this.#variants.of(subject, options?.plan), call, options?.timeoutMs);
   }
 
   /** For the first that waits. Called by timers: what `planOf` throws must reach who waits and nobody else. */
@@ -193,39 +194,37 @@ export class GuardedLimiter implements Limiter {
     }
   }
 
-  #put(variant: Variant, call: Call, timeoutMs: number | undefined, round: number): MaybePromise<Decision> {
+  #put(variant: Variant, call: Call, timeoutMs: number | undefined): MaybePromise<Decision> {
     const { kind, subject, cost, id, holdMs, options } = call;
     const { guard, terms } = variant;
     const signal = options?.signal;
     if (kind === 'consume' || kind === 'peek') {
-      const word = (reply: StoreReply) => this.#word(variant, call, reply, cost, round);
+      const word = (reply: StoreReply) => this.#word(variant, call, reply, cost);
       // Spelled out: spreading an object here costs more than the whole decision in memory.
       return guard.decide<Answer>({ operation: kind, subject, cost, id, timeoutMs, signal, terms, word }) as Answer;
     }
     const action = kind === 'take' ? { kind, subject, cost, id } : { kind, subject, cost, id, holdMs };
     const word = (reply: ActionReply) =>
-      kind === 'take'
-        ? this.#word(variant, call, granted(reply), reply.word, round)
-        : this.#word(variant, call, reply, cost, round);
+      kind === 'take' ? this.#word(variant, call, granted(reply), reply.word) : this.#word(variant, call, reply, cost);
     return guard.take<Answer>({ action, timeoutMs, signal, terms, word }) as Answer;
   }
 
-  #word(variant: Variant, call: Call, reply: StoreReply, cost: number, round: number): Answer {
-    if (reply.terms !== undefined) return this.#again(call, reply.terms, round);
+  #word(variant: Variant, call: Call, reply: StoreReply, cost: number): Answer {
+    if (reply.terms !== undefined) return this.#again(call, reply.terms);
     const { subject, id, isTold } = call;
     const decision = toDecision({ policy: this.policy, limits: variant.limits, subject, cost, id }, reply);
     if (!decision.allowed && isTold) this.#parts.denials.tell(decision);
     return decision;
   }
 
-  /** The store holds other terms for the subject: nothing was decided, and the time limit runs on. */
-  #again(call: Call, terms: string, round: number): Answer {
+  /** The store holds other terms for the subject: nothing was decided. However often, the time limit runs on. */
+  #again(call: Call, terms: string): Answer {
     const { subject, options, sinceUs } = call;
     const { clock, timeoutMs } = this.#parts;
     this.#variants.learn(subject, terms);
     const passedMs = (clock.nowUs() - sinceUs) / 1000;
-    const leftMs = round >= ROUNDS_MAX ? 0 : Math.max(0, (options?.timeoutMs ?? timeoutMs) - passedMs);
-    return this.#put(this.#variants.of(subject, options?.plan), call, leftMs, round + 1);
+    const leftMs = Math.max(0, (options?.timeoutMs ?? timeoutMs) - passedMs);
+    return this.#put(this.#variants.of(subject, options?.plan), call, leftMs);
   }
 
   #check(subject: string, options: CallOptions | undefined): number {

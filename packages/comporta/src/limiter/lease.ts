@@ -60,7 +60,8 @@ export class HeldLease implements Lease {
 
   async release(): Promise<void> {
     if (this.#isOver) return;
-    await this.end();
+    this.#end();
+    await this.#renewal;
     await this.#free();
   }
 
@@ -68,14 +69,10 @@ export class HeldLease implements Lease {
     return this.release();
   }
 
-  /** Renews no more, for the place is given back in another way; resolves when no renewal is under way. */
-  end(): Promise<void> {
-    if (!this.#isOver) {
-      this.#isOver = true;
-      this.#stopTimer();
-      this.#onEnd();
-    }
-    return this.#renewal;
+  #end(): void {
+    this.#isOver = true;
+    this.#stopTimer();
+    this.#onEnd();
   }
 
   async #free(): Promise<void> {
@@ -95,7 +92,7 @@ export class HeldLease implements Lease {
     const isHeld = await this.#landlord?.renew().catch(() => true);
     if (this.#isOver) return;
     if (isHeld !== false) return this.#schedule();
-    void this.end();
+    this.#end();
     this.#abort.abort(new Error('the lease was lost: it was not renewed in time and the room is taken'));
     // Of several limits some may have held the place on.
     await this.#free();

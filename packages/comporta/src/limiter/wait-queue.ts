@@ -2,7 +2,7 @@ import type { Decision } from '../core/decision.js';
 import { type Clock, TIMER_MAX_MS } from '../core/time.js';
 import type { MaybePromise } from '../stores/store.js';
 import { refusedUnasked } from './decision.js';
-import { delayAfter, type IsHeld, isSure, leastMs } from './wait-time.js';
+import { delayAfter, type IsHeld, isSure, leastMs, pacedMs } from './wait-time.js';
 
 /** What waiting needs of its limiter. */
 export interface WaitSource {
@@ -84,6 +84,13 @@ export class WaitQueue {
     // Until the end of the sleep nobody can pass who costs as much or more; who costs less may.
     if (this.#sleep === undefined || (next !== undefined && next.cost >= this.#sleep.refusal.cost)) return;
     this.#wake();
+  }
+
+  /** A place was given back: asks now where that may help, which is never while other limits lack room. */
+  nudge(): void {
+    const sleep = this.#sleep;
+    if (sleep === undefined || isSure(sleep.refusal, this.#isHeld)) return;
+    if (this.#nowMs() >= sleep.refusedAtMs + pacedMs(sleep.refusal, this.#isHeld)) this.#wake();
   }
 
   /** Ends all waits. A question that is under way still gets its answer. */

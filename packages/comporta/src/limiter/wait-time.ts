@@ -21,7 +21,12 @@ export function delayAfter(refusal: Decision, unsure: number, isHeld: IsHeld): n
   if (isSure(refusal, isHeld)) return retryAfterMs as number;
   const { openMs, openMaxMs } = BREAKER_DEFAULTS;
   const pauseMs = Math.min(openMaxMs, openMs * 2 ** Math.min(unsure - 1, 20), retryAfterMs ?? openMaxMs);
-  return Math.max(pauseMs, ...paced(refusal, isHeld).map((state) => state.retryAfterMs ?? 0));
+  return Math.max(pauseMs, pacedMs(refusal, isHeld));
+}
+
+/** Ms, from a refusal on, until all limits in which only time makes room have some. */
+export function pacedMs(refusal: Decision, isHeld: IsHeld): number {
+  return Math.max(0, ...paced(refusal, isHeld).map((state) => state.retryAfterMs ?? 0));
 }
 
 /**

@@ -80,6 +80,11 @@ export class WaitingRoom {
     });
   }
 
+  /** A place under a limit of a subject was given back: whoever is first may have it at once. */
+  nudge(subject: string): void {
+    this.#queues.get(subject)?.nudge();
+  }
+
   close(): void {
     const error = new ComportaError('ERR_CLOSED', `limiter ${this.#policy} was closed while a call waited`);
     for (const queue of [...this.#queues.values()]) queue.close(error);

@@ -1,6 +1,6 @@
 import { ComportaError, show } from '../core/errors.js';
 import type { ClientOf } from '../identity/client-name.js';
-import { formatIp, mask } from '../identity/ip-text.js';
+import { formatIp, mask, ownerOf } from '../identity/ip-text.js';
 import { hasGoodBits, type Network, NetworkSet, namedNetworks, parseNetwork } from '../identity/networks.js';
 import { type Key, type KeyContext, messageOf, subjectOfValue } from '../identity/subject.js';
 import type { RequestView } from '../identity/view.js';
@@ -67,8 +67,15 @@ function checked(network: Network, field: string, text: string): Network {
     throw refusal(field, `expected a prefix of 1 to ${bytes.length * 8} bits, got ${show(text)}`);
   }
   const first = mask(bytes, bits);
-  if (first.every((byte, i) => byte === bytes[i])) return network;
+  if (first.every((byte, i) => byte === bytes[i])) return ofOwner(network);
   throw refusal(field, `${show(text)} is no first address of a network; did you mean "${formatIp(first)}/${bits}"?`);
+}
+
+/** Clients behind a NAT64 are known by their IPv4 address, so lists are too. */
+function ofOwner({ bytes, bits }: Network): Network {
+  const owner = ownerOf(bytes);
+  const hidden = (bytes.length - owner.length) * 8;
+  return bits > hidden ? { bytes: owner, bits: bits - hidden } : { bytes, bits };
 }
 
 function subjectsOf<Request>(list: unknown, field: string, key: Key<Request> | undefined): ReadonlySet<string> {

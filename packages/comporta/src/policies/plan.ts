@@ -38,7 +38,8 @@ function byTable<Request>(
   if (typeof of !== 'object' || of === null) throw refusal(`${field}.of`, `expected plans by value, got ${show(of)}`);
   const table = new Map(Object.entries(of));
   for (const [value, name] of table) {
-    if (!names.has(name)) throw refusal(`${field}.of`, `${show(value)}: there is no plan ${show(name)}${listed(names)}`);
+    if (names.has(name)) continue;
+    throw refusal(`${field}.of`, `${show(value)}: there is no plan ${show(name)}${listed(names)}`);
   }
   return (view, params) => {
     const value = read(view, params);

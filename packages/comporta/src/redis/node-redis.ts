@@ -25,6 +25,7 @@ export interface NodeRedisClusterLike {
   nodeClient(node: never): Promise<unknown>;
   readonly _slots?: { rediscover(startWith: never, excludedAddresses: ReadonlySet<string>): Promise<void> };
   on(event: string, listener: (error: Error) => void): unknown;
+  readonly isOpen?: boolean;
   destroy(): void;
 }
 
@@ -180,11 +181,13 @@ export function fromNodeRedisCluster(cluster: NodeRedisClusterLike): RedisClient
       refreshing = true;
       const done = () => {
         refreshing = false;
+        // Its owner closed it meanwhile: version 5 makes new connections all the same.
+        if (cluster.isOpen === false) cluster.destroy();
       };
       // The client has no public way to ask for a new map: without this it reads one only after MOVED.
       const excluded = new Set(failing === undefined ? [] : [failing]);
       const refreshed = cluster._slots?.rediscover(whomToAsk(cluster, failing) as never, excluded);
-      (refreshed ?? Promise.resolve()).then(done, done);
+      (refreshed ?? Promise.resolve()).then(done, done).catch(() => undefined);
     },
     warnings: [],
     lastError: watchErrors(cluster),

@@ -55,8 +55,10 @@ export class MemoryGates {
     return put(this.#blocked, subject, true, forMs, at);
   }
 
-  /** 0 takes the terms away. Whether there are, or were, any. */
+  /** 0 takes the terms away, but never a revision's. Whether there are, or were, any. */
   setTerms(subject: string, terms: string, forMs: number, at: Moment): boolean {
+    const stored = this.#stored.get(subject, at.ms) as string | undefined;
+    if (forMs <= 0 && stored?.startsWith('r')) return false;
     return put(this.#stored, subject, terms, forMs, at);
   }
 

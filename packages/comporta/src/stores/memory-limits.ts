@@ -21,10 +21,14 @@ export class MemoryLimits {
   }
 
   evaluate(subject: string, cost: number, at: Moment): Evaluation<unknown>[] {
-    return this.limits.map((limit, i) => {
+    const evaluations: Evaluation<unknown>[] = [];
+    for (let i = 0; i < this.limits.length; i++) {
+      const limit = this.limits[i] as Limit;
       const state = (this.#tables[i] as MemoryTable).get(subject, at.ms);
-      return limit.algorithm.evaluate(state, inUnit(limit.algorithm, at), cost, argumentsAt(limit, at.ms));
-    });
+      const args = argumentsAt(limit, at.ms);
+      evaluations.push(limit.algorithm.evaluate(state, inUnit(limit.algorithm, at), cost, args));
+    }
+    return evaluations;
   }
 
   /** Decides and charges all limits or none; four numbers per limit. */
@@ -32,10 +36,12 @@ export class MemoryLimits {
     const evaluations = this.evaluate(subject, cost, at);
     const charge = evaluations.every(isAdmitted) ? cost : 0;
     const numbers: number[] = [];
+    // Destructuring and callbacks would cost a tenth of a decision here.
     for (let i = 0; i < evaluations.length; i++) {
-      const { state, retryAfterMs, stepped } = evaluations[i] as Evaluation<unknown>;
-      const stored = charge > 0 || stepped ? this.commit(i, subject, state, charge, at, holder) : state;
-      this.describe(numbers, i, stored, retryAfterMs, at);
+      const evaluation = evaluations[i] as Evaluation<unknown>;
+      let state = evaluation.state;
+      if (charge > 0 || evaluation.stepped) state = this.commit(i, subject, state, charge, at, holder);
+      this.describe(numbers, i, state, evaluation.retryAfterMs, at);
     }
     return numbers;
   }
@@ -51,7 +57,9 @@ export class MemoryLimits {
 
   /** Stores limit `i` charged with `amount`; gives the state that is stored. */
   commit(i: number, subject: string, state: unknown, amount: number, at: Moment, holder = ''): unknown {
-    const [algorithm, args] = this.#of(i, at);
+    const limit = this.limits[i] as Limit;
+    const { algorithm } = limit;
+    const args = argumentsAt(limit, at.ms);
     const charged = algorithm.commit(state, inUnit(algorithm, at), amount, args, holder);
     this.#store(i, subject, charged, at);
     return charged;
@@ -120,13 +128,17 @@ export class MemoryLimits {
   }
 
   remaining(i: number, state: unknown, at: Moment): number {
-    const [algorithm, args] = this.#of(i, at);
+    const limit = this.limits[i] as Limit;
+    const { algorithm } = limit;
+    const args = argumentsAt(limit, at.ms);
     return algorithm.describe(state, inUnit(algorithm, at), args).remaining;
   }
 
   /** Appends the four numbers of limit `i`. */
   describe(numbers: number[], i: number, state: unknown, retryAfterMs: number, at: Moment): void {
-    const [algorithm, args] = this.#of(i, at);
+    const limit = this.limits[i] as Limit;
+    const { algorithm } = limit;
+    const args = argumentsAt(limit, at.ms);
     const { remaining, resetAfterMs, nextAfterMs } = algorithm.describe(state, inUnit(algorithm, at), args);
     numbers.push(remaining, retryAfterMs, resetAfterMs, nextAfterMs);
   }
@@ -143,7 +155,9 @@ export class MemoryLimits {
   /** Puts each limit into a state that describes itself so. */
   assume(subject: string, rooms: readonly Room[], at: Moment): void {
     rooms.forEach(({ remaining, resetAfterMs }, i) => {
-      const [algorithm, args] = this.#of(i, at);
+      const limit = this.limits[i] as Limit;
+      const { algorithm } = limit;
+      const args = argumentsAt(limit, at.ms);
       this.#store(i, subject, algorithm.assume(remaining, resetAfterMs, inUnit(algorithm, at), args), at);
     });
   }
@@ -153,13 +167,10 @@ export class MemoryLimits {
     return this.#tables.filter((table) => table.get(subject, at.ms) !== undefined && table.delete(subject)).length;
   }
 
-  #of(i: number, at: Moment): [Limit['algorithm'], readonly number[]] {
-    const limit = this.limits[i] as Limit;
-    return [limit.algorithm, argumentsAt(limit, at.ms)];
-  }
-
   #store(i: number, subject: string, state: unknown, at: Moment): void {
-    const [algorithm, args] = this.#of(i, at);
+    const limit = this.limits[i] as Limit;
+    const { algorithm } = limit;
+    const args = argumentsAt(limit, at.ms);
     const size = algorithm.sizeOf?.(state) ?? 1;
     const ttlMs = algorithm.ttlMs(state, inUnit(algorithm, at), args);
     (this.#tables[i] as MemoryTable).set(subject, state, at.ms + ttlMs, size, at.ms);

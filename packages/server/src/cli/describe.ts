@@ -11,7 +11,9 @@ export function describePolicies({ gate }: ServerConfig): readonly string[] {
       `policy ${policy.name}: counts ${key}`,
       limits.map(describeLimit).join(' and '),
       `on store failure ${policy.onStoreFailure ?? gate.onStoreFailure ?? 'local'}`,
+      ...(policy.count === 'failures' || policy.count === 'successes' ? [`${policy.count} only`] : []),
       ...(policy.shadow === true ? ['shadow: never refuses'] : []),
+      ...(typeof policy.shadow === 'object' ? [`shadow for ${policy.shadow.percent} % of the subjects`] : []),
     ];
     return parts.join('; ');
   });

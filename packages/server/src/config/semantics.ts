@@ -132,10 +132,11 @@ function checkLists({ allow, deny, policies }: FileConfig, report: Report): void
 /** The library judges its own settings, one policy at a time, so that each fault is found with its place. */
 function checkWithLibrary(file: FileConfig, report: Report): void {
   // How many processes there are concerns the policies together.
-  const { instances: _, ...options } = toGateOptions(file);
+  const { instances: _, allow, deny, ...options } = toGateOptions(file);
+  const lists = { ...(allow === undefined ? {} : { allow }), ...(deny === undefined ? {} : { deny }) };
   const general = new Set<string>();
   options.policies.forEach((policy, i) => {
-    const fault = faultOf({ ...options, policies: [policy] });
+    const fault = faultOf({ ...options, ...(i === 0 ? lists : {}), policies: [policy] });
     if (fault === undefined) return;
     const [message = '', hint] = fault.message.split(/; (.*)/s);
     if (fault.path[0] === 'policies') report(['policies', i, ...fault.path.slice(2)], message, hint);

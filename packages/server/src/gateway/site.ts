@@ -14,7 +14,7 @@ export interface Site {
   /** Header in which trusted proxies name the client. */
   readonly clientHeader: string;
   readonly maxBodyBytes: number;
-  /** Decisions still being made, and responses under way that change them; a replaced site's gate closes after the last. */
+  /** Decisions still being made, and responses under way that change them: a replaced site's gate outlives them. */
   pending: number;
   isReplaced: boolean;
 }
