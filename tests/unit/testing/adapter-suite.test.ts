@@ -1,0 +1,74 @@
+import type { Outcome, RateLimitOptions, RequestView } from 'comporta/http';
+import { AssertionError, adapterSuite, type StartApp } from 'comporta/testing';
+import { expect, test } from 'vitest';
+import { doors } from '../http/doors.js';
+
+const right = doors.express as StartApp;
+
+/** The adapter of Express as if it misunderstood its options. */
+const changing = (change: (options: Record<string, unknown>) => object): StartApp => {
+  return (options, answer) => right(change({ ...options }) as RateLimitOptions, answer);
+};
+const without = (...names: readonly string[]): StartApp =>
+  changing((options) => Object.fromEntries(Object.entries(options).filter(([name]) => !names.includes(name))));
+
+const isGet = ({ method }: RequestView): number => (method === 'GET' ? 1 : 0);
+
+const called = (options: Record<string, unknown>, ...given: readonly unknown[]): unknown =>
+  typeof options.count === 'function' ? options.count(...given) : 1;
+
+const faults: readonly (readonly [string, RegExp, StartApp])[] = [
+  ['refuses nobody', /at once: requests pass/, changing((options) => ({ ...options, shadow: true }))],
+  ['says nothing', /later: requests pass/, changing((options) => ({ ...options, headers: 'legacy' }))],
+  ['counts twice', /at once: requests pass/, changing((options) => ({ ...options, cost: 2 }))],
+  [
+    'lets refused requests through',
+    /at once: requests pass/,
+    async (options, answer) => {
+      const seen = (_: unknown): void => void answer('/');
+      return right({ ...options, onVerdict: ({ allowed }) => allowed || seen(allowed) }, answer);
+    },
+  ],
+  ['refuses with 403', /problem in JSON/, changing((options) => ({ ...options, deny: ['127.0.0.1', '::1'] }))],
+  ['does not count HEAD', /^HEAD/, changing((options) => ({ ...options, cost: isGet }))],
+  ['counts preflight', /^preflight/, changing((options) => ({ ...options, countPreflight: true }))],
+  ['keeps one client for all', /^policies meet/, changing((options) => ({ ...options, key: () => 'a' }))],
+  ['counts every path', /^policies meet/, changing((options) => ({ ...options, key: 'ip', match: {} }))],
+  ['trusts no proxy', /^behind a trusted proxy/, without('trustedProxies')],
+  ['trusts everybody', /^without a trusted/, changing((options) => ({ ...options, trustedProxies: ['loopback'] }))],
+  ['takes any option', /^wrong options/, without('limit')],
+  ['never settles', /count: failures/, without('count')],
+  ['settles the wrong way', /count: successes/, changing((options) => ({ ...options, count: 'failures' }))],
+  [
+    'settles twice',
+    /^every response is settled once/,
+    changing((options) => ({
+      ...options,
+      count: (...given: readonly unknown[]) => {
+        called(options, ...given);
+        return called(options, ...given);
+      },
+    })),
+  ],
+  [
+    'takes a client that leaves for a success',
+    /^a client that leaves inside/,
+    changing((options) => ({
+      ...options,
+      count: (outcome: Outcome, view: unknown) => called(options, { ...outcome, aborted: false }, view),
+    })),
+  ],
+  ['opens when it must close', /closed refuses/, changing((options) => ({ ...options, onStoreFailure: 'open' }))],
+  ['closes when it must open', /open lets/, changing((options) => ({ ...options, onStoreFailure: 'closed' }))],
+];
+
+// At once, since some of these wait in vain for what the suite waits for.
+test.concurrent.each(faults)('the suite notices an adapter that %s', async (_, name, start) => {
+  const found = adapterSuite.find((one) => name.test(one.name));
+  await expect(found?.run(start)).rejects.toBeInstanceOf(AssertionError);
+});
+
+test('the names of the suite are unique', () => {
+  const names = adapterSuite.map(({ name }) => name);
+  expect(new Set(names).size).toBe(names.length);
+});
