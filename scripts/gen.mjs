@@ -7,7 +7,7 @@ const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const folder = join(root, 'packages/comporta/src/algorithms');
 const target = join(folder, 'registry.gen.ts');
 const REQUIRED = ['evaluate', 'commit', 'describe', 'refund'];
-const OPTIONAL = ['reward', 'renew'];
+const OPTIONAL = ['refundAll', 'reward', 'renew'];
 /** Inlined into scripts, so their only `return` must be their last statement. */
 const INLINED = ['evaluate', 'commit', 'describe'];
 

@@ -1,4 +1,4 @@
-// Budgets of tokens per user and per tenant in front of a model that streams. Stands in for the model here: a few lines.
+// Budgets of tokens per user and per tenant in front of a model that streams. The model here is a few lines.
 import { createServer } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';

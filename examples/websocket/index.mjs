@@ -36,9 +36,9 @@ process.once('SIGTERM', async () => {
 
 const port = Number(process.env.PORT ?? 3000);
 server.listen(port, '127.0.0.1', () => {
-  console.log(`try: node -e "for (let i = 0; i < 4; i++) {
-  const socket = new WebSocket('ws://127.0.0.1:${port}'), number = i + 1;
-  socket.onopen = () => console.log(number, 'open');
-  socket.onerror = () => console.log(number, 'refused');
-}"`);
+  const upgrade = ['connection: upgrade', 'upgrade: websocket', 'sec-websocket-version: 13'];
+  const key = 'sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==';
+  const headers = [...upgrade, key].map((header) => `-H '${header}'`).join(' ');
+  const curl = `curl -sm 2 -o /dev/null -w '%{http_code}\\n' http://127.0.0.1:${port}/ ${headers}`;
+  console.log(`try: for i in 1 2 3 4; do ${curl} & done; wait`);
 });

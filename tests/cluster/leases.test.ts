@@ -101,7 +101,7 @@ async function pauseUntilFree(worker: Worker<Hold[]>, policy: string): Promise<v
 }
 
 test('a process that was paused for too long takes its places again where there is room', async () => {
-  const [policy, leaseMs] = ['paused', 1000];
+  const [policy, leaseMs] = ['paused', 2000];
   const [workers, ids] = await holders({ policy, limit: 2, leaseMs, count: 2 });
   await using _ = workers;
   const [worker] = workers.all as [Worker<Hold[]>];
@@ -115,7 +115,7 @@ test('a process that was paused for too long takes its places again where there 
 });
 
 test('else it is told that they are lost, and what it does then frees no place of others', async () => {
-  const [policy, limit, leaseMs] = ['lost', 2, 1000];
+  const [policy, limit, leaseMs] = ['lost', 2, 2500];
   const most = watchRecord(policy);
   const [workers, ids] = await holders({ policy, limit, leaseMs, count: 2 });
   await using _ = workers;

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { type Server, startServer } from '../support/servers.js';
 import { deployment, play, stepsOf, VERSIONS } from '../support/terms-model.js';
 import { bucket, processOf, sizeOf } from './live-change-processes.js';
+import { callsOf } from './stats.js';
 
 let server: Server;
 beforeAll(async () => {
@@ -34,6 +35,41 @@ test.each([
     await limiter.removeOverride('s');
   }
   expect(told.length).toBe(2);
+});
+
+test.each([
+  ['what might be an override', 'o{'],
+  ['what might be a revision', 'r9{'],
+  ['nothing', ''],
+])('bytes that are no text, beginning like %s, break no decision and make none go on asking', async (_, start) => {
+  for (const options of [{ revision: 5 }, { overrides: true }]) {
+    const limiter = await processOf(server.url, options);
+    await server.command(
+      'SET',
+      'cmp1:{s}:api:terms',
+      Buffer.concat([Buffer.from(start), Buffer.from([0xff, 0xc0, 0x80])]),
+    );
+    const before = await callsOf([server], 'evalsha');
+    for (let i = 0; i < 5; i++) expect(sizeOf(await limiter.consume('s'))).toBe(100);
+    expect((await callsOf([server], 'evalsha')) - before).toBeLessThanOrEqual(3 * 5 + 2);
+    if (options.revision !== undefined) expect(await server.command('GET', 'cmp1:{s}:api:terms')).toMatch(/^r5\{/);
+    await server.command('DEL', 'cmp1:{s}:api:terms');
+  }
+});
+
+test('terms of a revision live for two windows after the last charge; a look changes nothing of that', async () => {
+  const limiter = await processOf(server.url, { limits: slidingWindow({ limit: 5, window: '1h' }), revision: 1 });
+  const ttlMs = async () => Number(await server.command('PTTL', 'cmp1:{s}:api:terms'));
+  await limiter.peek('s');
+  expect(await ttlMs()).toBe(-2);
+  await limiter.consume('s');
+  expect(await ttlMs()).toBeGreaterThan(7_190_000);
+  expect(await ttlMs()).toBeLessThanOrEqual(7_201_000);
+  await server.command('PEXPIRE', 'cmp1:{s}:api:terms', 60_000);
+  await limiter.peek('s');
+  expect(await ttlMs()).toBeLessThanOrEqual(60_000);
+  await limiter.consume('s');
+  expect(await ttlMs()).toBeGreaterThan(7_190_000);
 });
 
 test('a foreign type under the key fails that subject alone, and a new override heals it', async () => {
@@ -90,7 +126,7 @@ test('on Redis too each decision is by exactly the terms that a simple model say
   await fc.assert(property, { numRuns: 60 });
 });
 
-test('a sliding window and its new length are one log: a longer one counts what the shorter had not yet dropped', async () => {
+test('a sliding window of a new length goes on with the same log', async () => {
   const at = (window: number, revision: number) =>
     processOf(server.url, { policy: 'log', limits: slidingWindow({ limit: 10, window }), revision });
   const [short, long] = [await at(3_600_000, 1), await at(7_200_000, 2)];

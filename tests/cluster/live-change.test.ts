@@ -96,7 +96,7 @@ function refillExcess({ admitted }: Seen, [before, after]: readonly [number, num
   return excess;
 }
 
-test('with revisions, the newest limits decide from their first decision on, and no use is lost or granted twice', async () => {
+test('with revisions the newest limits decide from their first decision on, and no use is lost', async () => {
   const seen = await roll('revised', true);
 
   // Nobody decided by older limits after the first decision by the newer.
@@ -132,7 +132,7 @@ test('with revisions, the newest limits decide from their first decision on, and
   console.log(`with revisions: ${calls} calls, ${sum(seen.map((one) => one.followed))} of them followed newer limits`);
 });
 
-test('control: without revisions old processes go on by old limits, and what they admit shows in the same checks', async () => {
+test('control: without revisions old processes go on by old limits, which the same checks notice', async () => {
   const seen = await roll('plain', false);
   expect(seen.filter(({ lastOldUs, firstNextUs }) => lastOldUs <= firstNextUs).map(nameOf)).toEqual([]);
   expect(sum(seen.map(({ followed }) => followed))).toBe(0);

@@ -126,6 +126,20 @@ describe('a reservation that was made while the store was away', () => {
     await limiter.close();
   });
 
+  test('and that costs less, or that nobody settles, stays charged as estimated once the store is back', async () => {
+    const limiter = limiterOn();
+    await server.kill();
+    await limiter.consume('warm');
+    const [less] = [await limiter.reserve('s', { cost: 10 }), await limiter.reserve('s', { cost: 20, holdMs: 100 })];
+    await server.start();
+    await recovered(limiter);
+    await until(async () => (await used(limiter)) === 30, { what: 'the estimates' });
+    expect((await limiter.settle(less, 4)).settled).toBe(true);
+    await limiter.cancel(await limiter.reserve('s'));
+    expect(await used(limiter)).toBe(30);
+    await limiter.close();
+  });
+
   test('in mode open always passes, and settling it changes nothing', async () => {
     const limiter = limiterOn({ onStoreFailure: 'open' });
     await server.kill();

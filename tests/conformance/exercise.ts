@@ -1,7 +1,7 @@
 import { fixedWindow, quota, type Store, slidingWindow, slidingWindowCounter, tokenBucket } from 'comporta';
 import { withIds } from '../../packages/comporta/src/algorithms/limits.js';
+import { limiterOn } from '../../packages/comporta/src/testing/store-limiters.js';
 import { until } from '../support/wait.js';
-import { limiterOn } from './store-suite.js';
 
 const limits = [
   tokenBucket({ capacity: 9, refill: 1, every: '1m' }),

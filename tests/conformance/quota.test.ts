@@ -5,10 +5,10 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { argumentsAt } from '../../packages/comporta/src/algorithms/algorithm.js';
 import { compose, type Operation } from '../../packages/comporta/src/algorithms/compose.js';
 import { systemClock } from '../../packages/comporta/src/core/time.js';
+import { ask, limiterOn } from '../../packages/comporta/src/testing/store-limiters.js';
 import { type FaultProxy, startProxy } from '../support/proxy.js';
 import { installedKinds, type Server, startServer } from '../support/servers.js';
 import { connected } from './exercise.js';
-import { ask, limiterOn } from './store-suite.js';
 
 const HOUR_MS = 3_600_000;
 

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { fixedWindow, type Limit, type Store, slidingWindow, slidingWindowCounter, tokenBucket } from 'comporta';
+import { ask, limiterOn } from '../../packages/comporta/src/testing/store-limiters.js';
+import { hostileSubjects } from '../../packages/comporta/src/testing/store-subjects.js';
 import type { Server } from '../support/servers.js';
 import { slotOf } from '../support/slots.js';
-import { hostileSubjects } from './hostile-subjects.js';
-import { ask, limiterOn } from './store-suite.js';
 
 /** What only a store on Redis has: keys that can be looked at. */
 export interface RedisCase {

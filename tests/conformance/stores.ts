@@ -1,11 +1,11 @@
 import { type Store, slidingWindow } from 'comporta';
 import { storeSuite } from 'comporta/testing';
 import { afterAll, beforeAll, describe, test } from 'vitest';
+import { limiterOn } from '../../packages/comporta/src/testing/store-limiters.js';
 import type { Server } from '../support/servers.js';
 import { until } from '../support/wait.js';
 import type { Opened } from './clients.js';
 import { redisCases } from './redis-suite.js';
-import { limiterOn } from './store-suite.js';
 
 /** Actions differ between servers, not between clients: `actions.test.ts` runs them. */
 const ofEveryClient = storeSuite.filter(({ part }) => part !== 'actions');

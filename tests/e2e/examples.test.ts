@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { afterEach, expect, test } from 'vitest';
+import { run } from '../package/packed.js';
 import { freePort } from '../support/ports.js';
 import { watch } from '../support/reap.js';
 import { until } from '../support/wait.js';
@@ -50,4 +51,12 @@ test('the example outbound sends six requests, waits for its turns, is never ref
   expect(Number(answers[5]?.[3])).toBeGreaterThanOrEqual(2500);
   expect(said).not.toContain('refused');
   expect(code).toBe(0);
+});
+
+const suites = readdirSync(`${folder}testing`).filter((name) => name.endsWith('.test.mjs'));
+
+test.each(suites)("the example testing/%s passes on Node's own runner", async (name) => {
+  const { ok, output } = await run(folder, process.execPath, '--test', `testing/${name}`);
+  expect(ok, output).toBe(true);
+  expect(Number(/pass (\d+)$/m.exec(output)?.[1])).toBeGreaterThan(2);
 });

@@ -5,7 +5,7 @@ import { wire } from '../../packages/comporta/src/limiter/create.js';
 import { FakeClock } from '../support/fake-clock.js';
 import { deployment, play, stepsOf, VERSIONS } from '../support/terms-model.js';
 
-test('processes with other revisions, plans and overrides each decide by exactly the terms that a simple model says', async () => {
+test('whatever revisions, plans and overrides there are, decisions are by the terms that a model says', async () => {
   const property = fc.asyncProperty(stepsOf(60), async (steps) => {
     const clock = new FakeClock();
     const store = memoryStore({ clock });

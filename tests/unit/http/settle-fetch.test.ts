@@ -203,6 +203,16 @@ test('over HTTP/2 a whole response is a success, and one that the client cancels
   ]);
 });
 
+test('Fastify’s own injected requests end as real ones do', async () => {
+  const outcomes: Outcome[] = [];
+  const app = fastify();
+  const count = ({ status, aborted }: Outcome) => outcomes.push({ status, aborted });
+  await app.register(rateLimit, { limits, count });
+  app.get('/', async () => 'x');
+  await app.inject('/');
+  expect(outcomes).toEqual([{ status: 200, aborted: false }]);
+});
+
 test('Fastify decides after parsing when it is asked to: a batch costs as much as it has items', async () => {
   const app = fastify();
   onTestFinished(() => app.close());

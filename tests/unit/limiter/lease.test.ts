@@ -189,6 +189,43 @@ describe('nothing is held', () => {
   });
 });
 
+describe('a question that was given up', () => {
+  test.each(['closed', 'open'] as const)('gives back the place that it may have taken, in mode %s', async (mode) => {
+    const { limiter, store, clock } = scripted({ limits: places(1), onStoreFailure: mode });
+    const asking = limiter.acquire('s');
+    await clock.pass(50);
+    const { allowed, decision } = await asking;
+    expect([allowed, decision.degraded?.cause]).toEqual([mode === 'open', 'timeout']);
+    expect(store.calls.length).toBe(2);
+    expect(store.call(1).given).toEqual([{ kind: 'release', subject: 's', cost: 0, id: decision.id }]);
+    await clock.pass(50);
+    expect(clock.timers).toBe(0);
+  });
+
+  test('keeps it where it was given here, to be found there under the same id', async () => {
+    const { limiter, store, clock } = scripted({ limits: places(1), onStoreFailure: 'local' });
+    const asking = limiter.acquire('s');
+    await clock.pass(50);
+    const lease = await asking;
+    expect([lease.allowed, store.calls.length]).toEqual([true, 1]);
+    await clock.pass(LEASE_MS / 4);
+    expect(store.call(1).given).toMatchObject([{ kind: 'renew', id: lease.decision.id }]);
+    did(store.call(1), 1);
+    await flush();
+    await Promise.all([lease.release(), flush().then(() => did(store.call(2), 1))]);
+  });
+
+  test('asks for nothing where there are no places, and after a look', async () => {
+    const window = scripted({ limits: slidingWindow({ limit: 1, window: '1s' }), onStoreFailure: 'closed' });
+    const look = scripted({ limits: places(1), onStoreFailure: 'closed' });
+    const asking = [window.limiter.consume('s'), look.limiter.peek('s')];
+    await window.clock.pass(50);
+    await look.clock.pass(50);
+    await Promise.all(asking);
+    expect([window.store.calls.length, look.store.calls.length]).toEqual([1, 1]);
+  });
+});
+
 describe('a decision', () => {
   test('that is held twice has one lease', async () => {
     const { limiter, left } = inMemory({ limits: places(1) });

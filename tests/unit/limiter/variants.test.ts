@@ -162,6 +162,18 @@ describe('what is remembered', () => {
     variants.close();
     expect(open.size).toBe(0);
   });
+
+  test('keeps what is used: the guard of a busy text outlives a thousand others', () => {
+    const { variants, sizeOf, made } = variantsOf({ table: tableOf(1) });
+    variants.learn('busy', overrideText({ limits: [bucket(7)] }));
+    const { guard } = variants.of('busy');
+    for (let i = 0; i < 1000; i++) {
+      variants.learn('s', overrideText({ limits: [bucket(1000 + i)] }));
+      sizeOf('s');
+      expect(sizeOf('busy')).toBe(7);
+    }
+    expect([variants.of('busy').guard === guard, made()]).toEqual([true, 1001]);
+  });
 });
 
 describe('the limits behind a decision', () => {

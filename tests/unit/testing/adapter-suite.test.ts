@@ -1,7 +1,10 @@
+import { rateLimit } from 'comporta/express';
 import type { Outcome, RateLimitOptions, RequestView } from 'comporta/http';
 import { AssertionError, adapterSuite, type StartApp } from 'comporta/testing';
+import express from 'express';
 import { expect, test } from 'vitest';
 import { doors } from '../http/doors.js';
+import { closeServer, listen, portOf } from '../http/serve.js';
 
 const right = doors.express as StartApp;
 
@@ -16,6 +19,23 @@ const isGet = ({ method }: RequestView): number => (method === 'GET' ? 1 : 0);
 
 const called = (options: Record<string, unknown>, ...given: readonly unknown[]): unknown =>
   typeof options.count === 'function' ? options.count(...given) : 1;
+
+/** Fails every request after one whose client left. */
+const fragile: StartApp = async (options, answer) => {
+  let isBroken = false;
+  const app = express();
+  app.use((_request, response, next) => {
+    response.once('close', () => {
+      isBroken ||= !response.writableFinished;
+    });
+    if (isBroken) response.status(500).send('broken');
+    else next();
+  });
+  app.use(rateLimit(options));
+  app.use((request, response) => void response.send(answer(request.path).body));
+  const server = await listen(app);
+  return { url: `http://127.0.0.1:${portOf({ server })}`, close: () => closeServer(server) };
+};
 
 const faults: readonly (readonly [string, RegExp, StartApp])[] = [
   ['refuses nobody', /at once: requests pass/, changing((options) => ({ ...options, shadow: true }))],
@@ -58,6 +78,8 @@ const faults: readonly (readonly [string, RegExp, StartApp])[] = [
       count: (outcome: Outcome, view: unknown) => called(options, { ...outcome, aborted: false }, view),
     })),
   ],
+  ['breaks when a client leaves', /^a client that leaves before/, fragile],
+  ['admits what comes at once', /made at once/, changing((options) => ({ ...options, cost: 0 }))],
   ['opens when it must close', /closed refuses/, changing((options) => ({ ...options, onStoreFailure: 'open' }))],
   ['closes when it must open', /open lets/, changing((options) => ({ ...options, onStoreFailure: 'closed' }))],
 ];

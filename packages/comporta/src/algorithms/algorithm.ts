@@ -4,6 +4,13 @@ import type { Duration } from '../core/duration.js';
  * The contract of an algorithm. Each exists twice, here and in Lua, and both must give the same
  * numbers. Only whole numbers below 2^53 take part, so the two agree bit for bit.
  */
+/** A charge that is given back together with others. */
+export interface Due {
+  readonly id: string;
+  readonly cost: number;
+  readonly atUs: number;
+}
+
 export interface Algorithm<State = unknown> {
   readonly name: string;
   /** Short name at the end of every key. */
@@ -45,6 +52,8 @@ export interface Algorithm<State = unknown> {
     args: readonly number[],
     holder: string,
   ): State | undefined;
+  /** As {@link Algorithm.refund} of each charge, as far as it is there; where one by one costs more. */
+  refundAll?(state: State, now: number, charges: readonly Due[], args: readonly number[]): State | undefined;
   /** Where places are held: holds one for another lease; `undefined` when the holder has lost it. */
   renew?(state: State, now: number, args: readonly number[], holder: string): State | undefined;
   /** Gives `amount` of the newest use back; where left out, as a refund of a charge made now. */

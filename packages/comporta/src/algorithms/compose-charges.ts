@@ -124,11 +124,23 @@ ${answer(limits, 3, 'cost')}`,
 /** Gives back what is reserved beyond its time, for callers that died. Members: id, cost, time of the charge. */
 const sweep = (limits: readonly Limit[], pending: string, firstArgument: number): string => {
   const holds = limits.some(({ algorithm }) => algorithm.holds);
-  const back = (_: number, call: Call) => `${refunded(call, 'tonumber(reserved)', 'tonumber(atUs)')}\n`;
-  return `for _, member in ipairs(redis.call('ZRANGEBYSCORE', ${pending}, '-inf', us, 'LIMIT', 0, ${SWEPT_MAX})) do
+  const each = (call: Call) => `for _, charge in ipairs(due) do
+${holds ? 'holder = charge.id\n' : ''}${refunded(call, 'charge.cost', 'charge.atUs')}
+end
+`;
+  const back = (_: number, call: Call) => {
+    const { name, key, clock, own } = call;
+    const isTogether = twin(name).functions.refundAll !== undefined;
+    return isTogether ? `${name}.refundAll(${key}, ${clock}, due, ${own})\n` : each(call);
+  };
+  return `local due = {}
+for i, member in ipairs(redis.call('ZRANGEBYSCORE', ${pending}, '-inf', us, 'LIMIT', 0, ${SWEPT_MAX})) do
 redis.call('ZREM', ${pending}, member)
 local id, reserved, atUs = string.match(member, '^(.*):(%d+):(%d+)$')
-${holds ? 'holder = id\n' : ''}${forEach(limits, firstArgument, back)}end
+due[i] = { id = id, cost = tonumber(reserved), atUs = tonumber(atUs) }
+end
+if due[1] then
+${forEach(limits, firstArgument, back)}end
 ${holds ? 'holder = ARGV[#ARGV]\n' : ''}`;
 };
 

@@ -54,11 +54,12 @@ function checkTerms(place: Place): string {
   const [expected, replaced, ttl] = [0, 1, 2].map((index) => argument(place, 'terms', index));
   const key = termsKey(place);
   const renew = `if string.sub(${expected}, 1, 1) == 'r' then
-redis.call('SET', ${key}, ${expected}, 'PX', tonumber(${ttl}))
+if terms == ${expected} then redis.call('PEXPIRE', ${key}, ${ttl})
+else redis.call('SET', ${key}, ${expected}, 'PX', tonumber(${ttl})) end
 end
 `;
   return `local terms = redis.call('GET', ${key}) or ''
-if terms ~= ${expected} and terms ~= ${replaced} then return { us, '=' .. terms } end
+if terms ~= ${expected} and terms ~= ${replaced} and ${replaced} ~= '*' then return { us, '=' .. terms } end
 ${place.mayWrite ? renew : ''}`;
 }
 

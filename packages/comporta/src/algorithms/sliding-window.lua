@@ -122,6 +122,29 @@ local function refund(key, now, amount, atUs, limit, window)
   return 1
 end
 
+-- One walk over the log from the first of them on, however many there are. A charge: cost, atUs.
+local function refundAll(key, now, charges, limit, window)
+  local due, firstUs, taken = {}, math.huge, 0
+  for _, charge in ipairs(charges) do
+    if charge.atUs > now - window then
+      due[charge.atUs] = (due[charge.atUs] or 0) + charge.cost
+      firstUs = math.min(firstUs, charge.atUs)
+    end
+  end
+  if firstUs == math.huge then return 0 end
+  local entries = redis.call('ZRANGEBYSCORE', key, firstUs, '+inf', 'WITHSCORES')
+  for i = 1, #entries, 2 do
+    local atUs, total, cost = tonumber(entries[i + 1]), fromMember(entries[i])
+    local part = math.min(cost, due[atUs] or 0)
+    if part > 0 then due[atUs] = due[atUs] - part end
+    taken = taken + part
+    if taken > 0 then redis.call('ZREM', key, entries[i]) end
+    if taken > 0 and cost > part then redis.call('ZADD', key, atUs, toMember(total - taken, cost - part)) end
+  end
+  if taken > 0 then redis.call('PEXPIRE', key, math.ceil(window / 1000) + TTL_MARGIN_MS) end
+  return taken
+end
+
 -- The newest entries go first, the last of them in part.
 local function reward(key, now, amount, limit, window)
   local given = 0

@@ -101,6 +101,23 @@ export const slidingWindow: Algorithm<State> = {
     return { entries: [...rest] };
   },
 
+  /** One walk over the log, however many there are. */
+  refundAll({ entries }, now, charges, args) {
+    const due = new Map<number, number>();
+    for (const { atUs, cost } of charges) {
+      if (atUs > now - (args[1] as number)) due.set(atUs, (due.get(atUs) ?? 0) + cost);
+    }
+    const rest: Entry[] = [];
+    let taken = 0;
+    for (const { atUs, total, cost } of entries) {
+      const part = Math.min(cost, due.get(atUs) ?? 0);
+      if (part > 0) due.set(atUs, (due.get(atUs) as number) - part);
+      taken += part;
+      if (cost > part) rest.push({ atUs, total: total - taken, cost: cost - part });
+    }
+    return taken === 0 ? undefined : { entries: rest };
+  },
+
   /** The newest entries go first, the last of them in part. */
   reward({ entries }, now, amount, args) {
     const rest = [...entries];

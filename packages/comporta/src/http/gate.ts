@@ -54,7 +54,7 @@ export interface Verdict {
   readonly deniedBy: readonly string[];
   /**
    * To be called when the response has ended, in whatever way; `undefined` when nothing is to be done then.
-   * Only the first call counts; it never throws.
+   * Only the first call counts; it never throws. Places of concurrency limits are held until then.
    */
   readonly finish?: ((outcome: Outcome) => void) | undefined;
 }

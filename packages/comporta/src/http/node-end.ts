@@ -8,6 +8,8 @@ export interface NodeResponse {
   readonly destroyed: boolean;
   readonly writableEnded: boolean;
   readonly writableFinished: boolean;
+  /** Of HTTP/2. */
+  readonly stream?: unknown;
   /** `null` while it waits for the responses before it on one connection. */
   readonly socket?: unknown;
   once(name: 'finish' | 'close', listener: () => void): unknown;
@@ -20,19 +22,27 @@ export function onNodeEnd(
   finish: ((outcome: Outcome) => void) | undefined,
 ): void {
   if (finish === undefined) return;
-  const end = (): void => {
-    const { headersSent, statusCode, writableEnded, writableFinished } = response;
-    // HTTP/2 calls a response that was cut finished too, but not ended; one that was cut later ended, but not finished.
-    finish({ status: headersSent ? statusCode : 0, aborted: !writableEnded });
+  const { socket } = request;
+  const end = (isFinished = response.writableFinished): void => {
+    const { headersSent, statusCode } = response;
+    finish({ status: headersSent ? statusCode : 0, aborted: !(isFinished && isWhole(response, socket)) });
   };
   if (response.destroyed) {
     end();
     return;
   }
-  response.once('finish', end);
-  response.once('close', end);
+  response.once('finish', () => end(true));
+  response.once('close', () => end());
   // Node forgets responses that wait for their turn on a connection that breaks.
-  if (response.socket === null && request.socket) onClose(request.socket, response, end);
+  if (response.socket === null && socket) onClose(socket, response, () => end(false));
+}
+
+/**
+ * What Node calls finished may have been cut. HTTP/1: the connection broke before all was written. HTTP/2: it
+ * was not ended, or not written. A connection that closes after a whole response does so in a later turn.
+ */
+function isWhole({ writableEnded, writableFinished, stream }: NodeResponse, socket: NodeRequest['socket']): boolean {
+  return stream === undefined ? socket?.destroyed !== true : writableEnded && writableFinished;
 }
 
 const waiting: WeakMap<NodeSocket, Set<() => void>> = new WeakMap();

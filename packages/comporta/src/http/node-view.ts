@@ -10,6 +10,7 @@ export interface NodeRequest {
 
 export interface NodeSocket {
   readonly remoteAddress?: string | undefined;
+  readonly destroyed?: boolean;
   once?(name: 'close', listener: () => void): unknown;
 }
 

@@ -10,6 +10,8 @@ import type { GateOptions } from './gate.js';
 export interface Rule<Request = unknown> extends CompiledPolicy<Request> {
   readonly limiter: Limiter;
   readonly fields: DecidedFields;
+  /** Whether its requests may take places, which are theirs until their responses have ended. */
+  readonly holds: boolean;
 }
 
 /** Gives a policy its limiter; errors name the policy's own field. */
@@ -19,7 +21,14 @@ export function createRule<Request>(
   options: GateOptions<Request>,
 ): Rule<Request> {
   const limiter = limiterOf(compiled, store, options);
-  return { ...compiled, limiter, fields: new DecidedFields(limiter, compiled.policy) };
+  const { policy } = compiled;
+  return { ...compiled, limiter, fields: new DecidedFields(limiter, policy), holds: mayHold(policy) };
+}
+
+/** Limits that this process does not know yet, of a subject or of a newer revision, may count places too. */
+function mayHold({ limits, plans = {}, overrides, revision }: CompiledPolicy<never>['policy']): boolean {
+  if (overrides === true || revision !== undefined) return true;
+  return [limits, ...Object.values(plans)].flat().some(({ algorithm }) => algorithm.holds === true);
 }
 
 function limiterOf<Request>(

@@ -18,16 +18,24 @@ export function tasksOf<Request>(
   asks: readonly Met<Request>[],
   decisions: readonly Decision[],
 ): readonly Task[] {
-  if (asks.every(({ rule }) => rule.finalCost === undefined)) return NONE;
+  if (asks.every(({ rule }) => rule.finalCost === undefined && !rule.holds)) return NONE;
   const tasks: Task[] = [];
   for (let i = 0; i < asks.length; i++) {
     const { rule, limiter } = asks[i] as Met<Request>;
-    const { finalCost } = rule;
+    const { finalCost, holds } = rule;
     const decision = decisions[i] as Decision;
-    if (finalCost === undefined || !decision.allowed) continue;
-    tasks.push((outcome) => correct(limiter, decision, finalCost(outcome, decision.cost, view)));
+    if (!decision.allowed) continue;
+    if (holds) tasks.push(releaseOf(limiter, decision));
+    if (finalCost !== undefined)
+      tasks.push((outcome) => correct(limiter, decision, finalCost(outcome, decision.cost, view)));
   }
   return tasks;
+}
+
+/** Holds the places of a request until its response has ended. */
+function releaseOf(limiter: Limiter, decision: Decision): Task {
+  const lease = limiter.hold(decision);
+  return () => lease.release();
 }
 
 /** Puts the final cost in place of what was charged. */

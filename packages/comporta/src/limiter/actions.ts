@@ -9,7 +9,7 @@ import { isLook, statesOf } from './decision.js';
 import { HeldLease, type Landlord, type Lease } from './lease.js';
 import { checkReservation, isNoted, type Reservation, type Settlement } from './reservation.js';
 import { type Override, overrideText } from './terms.js';
-import type { Variants } from './variants.js';
+import type { Variant, Variants } from './variants.js';
 
 const LASTS_MAX_MS = 10 * 366 * 86_400_000;
 
@@ -41,6 +41,16 @@ export class Actions {
     const lease = new HeldLease(decision, landlord, () => this.#leases.delete(decision.id));
     if (landlord !== undefined) this.#leases.set(decision.id, lease);
     return lease;
+  }
+
+  /** A question that was given up may have taken places all the same, which nobody would renew or free. */
+  disown(decision: Decision, { guard, limits }: Pick<Variant, 'guard' | 'limits'>): void {
+    const { subject, id, allowed, degraded } = decision;
+    const isGivenUp = degraded?.cause === 'timeout' || degraded?.cause === 'aborted';
+    // A place that was given here is looked for there under the same id.
+    if (!isGivenUp || isLook(decision) || (allowed && degraded.mode === 'local')) return;
+    if (!limits.some(({ algorithm }) => algorithm.holds)) return;
+    guard.act({ kind: 'release', subject, cost: 0, id }).catch(() => undefined);
   }
 
   /** Frees all places that are held. */
@@ -119,7 +129,7 @@ export class Actions {
     }
   }
 
-  /** Gives a charge back, once; a noted one by settling it, so that it is not given back again when its time is over. */
+  /** Gives a charge back, once; a noted one by settling it, or it would come back again when its time is over. */
   async refund(decision: Decision, amount: number): Promise<boolean> {
     const { subject, id: decisionId, cost, atUs, degraded } = decision;
     if (isNoted(decision)) {

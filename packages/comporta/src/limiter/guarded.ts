@@ -210,21 +210,24 @@ export class GuardedLimiter implements Limiter {
   }
 
   #word(variant: Variant, call: Call, reply: StoreReply, cost: number): Answer {
-    if (reply.terms !== undefined) return this.#again(call, reply.terms);
+    if (reply.terms !== undefined) return this.#again(variant, call, reply.terms);
     const { subject, id, isTold } = call;
     const decision = toDecision({ policy: this.policy, limits: variant.limits, subject, cost, id }, reply);
+    if (decision.degraded !== undefined) this.#actions.disown(decision, variant);
     if (!decision.allowed && isTold) this.#parts.denials.tell(decision);
     return decision;
   }
 
   /** The store holds other terms for the subject: nothing was decided. However often, the time limit runs on. */
-  #again(call: Call, terms: string): Answer {
+  #again(variant: Variant, call: Call, terms: string): Answer {
     const { subject, options, sinceUs } = call;
     const { clock, timeoutMs } = this.#parts;
     this.#variants.learn(subject, terms);
     const passedMs = (clock.nowUs() - sinceUs) / 1000;
     const leftMs = Math.max(0, (options?.timeoutMs ?? timeoutMs) - passedMs);
-    return this.#put(this.#variants.of(subject, options?.plan), call, leftMs);
+    // Told what was sent: bytes that are no text, which the client cannot repeat.
+    const choice = terms === variant.terms?.replaced ? 'despite' : 'of';
+    return this.#put(this.#variants[choice](subject, options?.plan), call, leftMs);
   }
 
   #check(subject: string, options: CallOptions | undefined): number {

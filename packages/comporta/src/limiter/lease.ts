@@ -1,3 +1,4 @@
+/// <reference lib="esnext.disposable" preserve="true" />
 import type { Decision } from '../core/decision.js';
 import type { Clock } from '../core/time.js';
 import type { WaitOptions } from './wait.js';

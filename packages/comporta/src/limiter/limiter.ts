@@ -29,13 +29,13 @@ export interface LimiterOptions {
   readonly payBack?: boolean;
   /** Limits of further plans, by name: which one applies says `planOf`, or each call. Equal ids share their use. */
   readonly plans?: Readonly<Record<string, Limit | readonly Limit[]>>;
-  /** Name of a subject's plan; `undefined` for the policy's own limits. Called for every decision. */
+  /** Name of a subject's plan; none for the policy's own limits. Called for every decision; may throw: `ERR_PLAN`. */
   readonly planOf?: (subject: string) => string | undefined;
-  /** Subjects may have limits of their own: see {@link Limiter.setOverride}. Costs one GET a decision. */
+  /** Subjects may have limits of their own: see {@link Limiter.setOverride}. Costs the server one GET a decision. */
   readonly overrides?: boolean;
   /**
    * Number that grows with every change of the limits: processes with an older one then decide by the newest
-   * that has decided for a subject. Costs one GET and one SET a decision.
+   * that has decided for a subject. Costs the server two commands a decision.
    */
   readonly revision?: number;
   /** Subjects can be blocked: by hand, and by themselves after so many refusals. Costs one command a decision. */

@@ -1,7 +1,7 @@
 import type { Decision } from '../core/decision.js';
 import { ComportaError, show } from '../core/errors.js';
 import type { Guard } from '../resilience/guard.js';
-import type { Plan, Terms } from '../stores/store.js';
+import { ANY_TERMS, type Plan, type Terms } from '../stores/store.js';
 import { type Reading, readTerms, revisionText, type Table } from './terms.js';
 
 /** The limits that one decision is made by, with the guard that asks for them. */
@@ -46,6 +46,12 @@ export class Variants {
   /** Throws `ERR_PLAN` for a plan that the policy does not have, and when `planOf` fails. */
   of(subject: string, plan?: string): Variant {
     return this.#under(subject, plan ?? this.#planOf(subject));
+  }
+
+  /** By this process's own terms, whatever stands: for a text that no client can send back as it is. */
+  despite(subject: string, plan?: string): Variant {
+    const limits = limitsOf(this.#options.table, plan ?? this.#planOf(subject));
+    return this.#variant(limits, { expected: this.#own, replaced: ANY_TERMS });
   }
 
   /** As {@link Variants.of}, for what must not fail: where no plan can be found, by the policy's own limits. */
@@ -125,7 +131,12 @@ export class Variants {
 
   #read(text: string): Reading {
     const known = this.#readings.get(text);
-    if (known !== undefined) return known;
+    if (known !== undefined) {
+      // To the end: what is used is not the oldest.
+      this.#readings.delete(text);
+      this.#readings.set(text, known);
+      return known;
+    }
     const reading = readTerms(text);
     const isUnknownPlan =
       reading.kind === 'override' && reading.plan !== undefined && !this.#options.table.plans.has(reading.plan);

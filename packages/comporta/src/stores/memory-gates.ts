@@ -1,6 +1,6 @@
 import type { Moment } from './memory-limits.js';
 import type { MemoryTable } from './memory-table.js';
-import { type Blocks, NO_TERMS, type Plan, refundTtlMs, type StoreReply, type Terms } from './store.js';
+import { ANY_TERMS, type Blocks, NO_TERMS, type Plan, refundTtlMs, type StoreReply, type Terms } from './store.js';
 
 /** What a shut gate answers. */
 type Shut = Pick<StoreReply, 'blockedMs' | 'terms'>;
@@ -28,7 +28,7 @@ export class MemoryGates {
     if (this.#haveTerms) {
       const { expected, replaced } = terms;
       const stored = (this.#stored.get(subject, at.ms) as string | undefined) ?? '';
-      if (stored !== expected && stored !== replaced) return { terms: stored };
+      if (stored !== expected && stored !== replaced && replaced !== ANY_TERMS) return { terms: stored };
       if (mayWrite && expected.startsWith('r')) this.#stored.set(subject, expected, at.ms + this.#keptMs, 1, at.ms);
     }
     if (this.#blocks === undefined || this.#blocked.get(subject, at.ms) === undefined) return undefined;

@@ -1,4 +1,4 @@
-import { argumentsAt, type Evaluation, type Limit } from '../algorithms/algorithm.js';
+import { argumentsAt, type Due, type Evaluation, type Limit } from '../algorithms/algorithm.js';
 import type { MemoryTable } from './memory-table.js';
 import type { Room } from './store.js';
 
@@ -77,6 +77,17 @@ export class MemoryLimits {
     return this.#change(subject, at, (state, now, { algorithm }, args) =>
       algorithm.refund(state, now, amount, atUs, args, holder),
     );
+  }
+
+  /** Gives back charges and the places of their holders, of all that are due at once. */
+  giveBackAll(subject: string, charges: readonly Due[], at: Moment): void {
+    this.#change(subject, at, (state, now, { algorithm }, args) => {
+      if (algorithm.refundAll !== undefined) return algorithm.refundAll(state, now, charges, args);
+      const refund = (rest: unknown, { id, cost, atUs }: Due): unknown =>
+        algorithm.refund(rest, now, cost, atUs, args, id) ?? rest;
+      const rest = charges.reduce(refund, state);
+      return rest === state ? undefined : rest;
+    });
   }
 
   /** Gives back the newest use. */

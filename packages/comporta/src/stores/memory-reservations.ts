@@ -59,7 +59,7 @@ export class MemoryReservations {
     while (due < SWEPT_MAX && (all[due]?.untilUs ?? Number.POSITIVE_INFINITY) <= at.us) due++;
     if (due === 0) return;
     this.#keep(subject, all.slice(due), at);
-    for (const { id, cost, atUs } of all.slice(0, due)) this.#limits.giveBack(subject, cost, atUs, at, id);
+    this.#limits.giveBackAll(subject, all.slice(0, due), at);
   }
 
   /** Only the very note: what a caller hands in may have been altered. */

@@ -28,9 +28,12 @@ export interface Blocks {
  */
 export interface Terms {
   readonly expected: string;
-  /** Other terms that may stand, and that give way. */
+  /** Other terms that may stand, and that give way; {@link ANY_TERMS} for whatever may. */
   readonly replaced: string;
 }
+
+/** Nobody writes this text. */
+export const ANY_TERMS = '*';
 
 /** No terms stand, and none are expected. */
 export const NO_TERMS: Terms = { expected: '', replaced: '' };

@@ -32,7 +32,7 @@ export interface AdapterCase {
 }
 
 /** What came back. */
-export interface Received {
+interface Received {
   readonly status: number;
   readonly headers: Headers;
   readonly body: string;

@@ -25,7 +25,7 @@ function admitsThenRefuses(when: string, store: () => Store): AdapterCase {
   return {
     name: `a store that answers ${when}: requests pass until the limit, then are refused and do not get through`,
     run: (start) =>
-      withApp(start, { limits: limitOf(2), store: store() }, async (app) => {
+      withApp(start, { limits: limitOf(2), store: store(), timeoutMs: 5000 }, async (app) => {
         const answers = [await app.ask(), await app.ask(), await app.ask()];
         assertSame(
           answers.map(({ status }) => status),

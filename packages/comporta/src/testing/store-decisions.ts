@@ -6,7 +6,9 @@ import { pause } from './pause.js';
 import { ask, kinds, leftOf, limiterOn } from './store-limiters.js';
 import type { StoreCheck } from './store-suite.js';
 
-const each = Object.entries(kinds).flatMap(([kind, of]): StoreCheck[] => [
+type Of = (limit: number) => Limit;
+
+const admissions = (kind: string, of: Of): StoreCheck[] => [
   {
     name: `${kind} admits up to its limit, then refuses and says how long`,
     run: async (store) => {
@@ -35,6 +37,24 @@ const each = Object.entries(kinds).flatMap(([kind, of]): StoreCheck[] => [
     },
   },
   {
+    name: `${kind} admits exactly its limit of requests made at once`,
+    run: async (store) => {
+      const limiter = limiterOn(store, `atonce-${kind}`, of(5));
+      const decisions = await Promise.all(Array.from({ length: 100 }, () => ask(limiter, 'a')));
+      assertSame(decisions.filter(({ allowed }) => allowed).length, 5);
+    },
+  },
+  {
+    name: `${kind} with a limit of 0 refuses everything for ever`,
+    run: async (store) => {
+      const decision = await ask(limiterOn(store, `zero-${kind}`, of(0)), 'a');
+      assertSame([decision.reason, decision.retryAfterMs], ['cost-exceeds-limit', null]);
+    },
+  },
+];
+
+const refunds = (kind: string, of: Of): StoreCheck[] => [
+  {
     name: `${kind} gives a charge back once, in part if asked, and never above full`,
     run: async (store) => {
       const limiter = limiterOn(store, `refund-${kind}`, of(10));
@@ -61,22 +81,9 @@ const each = Object.entries(kinds).flatMap(([kind, of]): StoreCheck[] => [
       assertSame(await limiter.reset('a'), { keysRemoved: 0 }, 'a refund makes no state');
     },
   },
-  {
-    name: `${kind} admits exactly its limit of requests made at once`,
-    run: async (store) => {
-      const limiter = limiterOn(store, `atonce-${kind}`, of(5));
-      const decisions = await Promise.all(Array.from({ length: 100 }, () => ask(limiter, 'a')));
-      assertSame(decisions.filter(({ allowed }) => allowed).length, 5);
-    },
-  },
-  {
-    name: `${kind} with a limit of 0 refuses everything for ever`,
-    run: async (store) => {
-      const decision = await ask(limiterOn(store, `zero-${kind}`, of(0)), 'a');
-      assertSame([decision.reason, decision.retryAfterMs], ['cost-exceeds-limit', null]);
-    },
-  },
-]);
+];
+
+const each = Object.entries(kinds).flatMap(([kind, of]) => [...admissions(kind, of), ...refunds(kind, of)]);
 
 const limits = (): Limit[] => [kinds.tokenBucket(4), kinds.slidingWindow(6), kinds.fixedWindow(9)];
 

@@ -1,2 +1,0 @@
-// What other tests use of the inside of the published suite.
-export { hostileSubjects } from '../../packages/comporta/src/testing/store-subjects.js';
