@@ -97,7 +97,7 @@ test('a question whose answer is lost leaves no place behind', async () => {
   await limiter.close();
 });
 
-test('in mode local a process gives its part of the places, and the store takes them over when it is back', async () => {
+test('in mode local a process gives its part of the places, and the store takes them over later', async () => {
   await using parts = await behindProxy();
   const { server, proxy, stores } = parts;
   const options = { onStoreFailure: 'local', timeoutMs: 200, instances: 2 } as const;

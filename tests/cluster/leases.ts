@@ -19,14 +19,14 @@ export function mostAtOnce(holds: readonly Hold[]): number {
 }
 
 /** What a server has on record of a policy's places for the subject `hot`. */
-export interface Record {
+export interface OnRecord {
   readonly atMs: number;
   /** Ends of the leases by their holders, those that have ended left out. */
   readonly living: ReadonlyMap<string, number>;
 }
 
 /** Reads the record in one step, by the server's own clock. */
-export async function recordOf(server: Server, policy: string): Promise<Record> {
+export async function recordOf(server: Server, policy: string): Promise<OnRecord> {
   const script = `local t = redis.call('TIME')
 return { t[1], t[2], redis.call('ZRANGE', KEYS[1], 0, -1, 'WITHSCORES') }`;
   const key = `cmp1:{hot}:${policy}:concurrency:cc`;

@@ -49,7 +49,7 @@ async function start(rest: object = {}) {
   return { ...gateway, upstream, streams, statusOf, hasRoom, open, tunnel };
 }
 
-it('lets so many streams through at once, over real Redis, and the next when one ends or its client leaves', async () => {
+it('lets so many streams through at once, over Redis, and the next when one ends or is left', async () => {
   const redis = await startServer();
   onCleanup(() => redis.stop());
   const { open, statusOf, hasRoom, streams } = await start({

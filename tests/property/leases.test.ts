@@ -31,7 +31,7 @@ const steps = fc.array(
   { maxLength: 60, size: 'max' },
 );
 
-test('whatever pauses, dies or lets go, the record never holds more than the limit, and who is awake holds what it has', async () => {
+test('whatever pauses, dies or lets go, the record keeps the limit, and who is awake has its place', async () => {
   let [lost, full] = [0, 0];
   await fc.assert(
     fc.asyncProperty(fc.integer({ min: 1, max: 3 }), steps, async (limit, history) => {

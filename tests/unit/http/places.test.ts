@@ -107,6 +107,14 @@ test('a policy without such limits holds nothing, and one whose plans have some 
   const bucket = fixedWindow({ limit: 9, window: '1h' });
   const plain = createGate({ policies: [{ name: 'p', limits: bucket }] });
   expect((await plain.check(view as never)).finish).toBeUndefined();
+  // A subject may be given such a limit, and this one has none.
+  const open = createGate({ policies: [{ name: 'p', limits: bucket, overrides: true }] });
+  expect((await open.check(view as never)).finish).toBeUndefined();
+  const few = concurrency({ limit: 1 });
+  await open.limiters.get('p')?.setOverride('ip=192.0.2.1', { limits: [few] }, '1h');
+  expect((await open.check(view as never)).finish).toBeDefined();
+  expect((await open.check(view as never)).allowed).toBe(false);
+  await open.close();
   const limits = concurrency({ limit: 1 });
   const planned = createGate({ policies: [{ name: 'p', limits: bucket, plans: { few: limits }, plan: () => 'few' }] });
   const verdict = await planned.check(view as never);

@@ -25,17 +25,12 @@ export function tasksOf<Request>(
     const { finalCost, holds } = rule;
     const decision = decisions[i] as Decision;
     if (!decision.allowed) continue;
-    if (holds) tasks.push(releaseOf(limiter, decision));
+    const lease = holds ? limiter.hold(decision) : undefined;
+    if (lease?.holds === true) tasks.push(() => lease.release());
     if (finalCost !== undefined)
       tasks.push((outcome) => correct(limiter, decision, finalCost(outcome, decision.cost, view)));
   }
   return tasks;
-}
-
-/** Holds the places of a request until its response has ended. */
-function releaseOf(limiter: Limiter, decision: Decision): Task {
-  const lease = limiter.hold(decision);
-  return () => lease.release();
 }
 
 /** Puts the final cost in place of what was charged. */

@@ -13,6 +13,8 @@ export type AcquireOptions = WaitOptions;
 export interface Lease extends AsyncDisposable {
   readonly decision: Decision;
   readonly allowed: boolean;
+  /** Whether there is a place to release: not after a refusal, not without such limits, and not when it is over. */
+  readonly holds: boolean;
   /** Aborts when the place is lost: this process was away for longer than the lease and others took the room. */
   readonly signal: AbortSignal;
   /** Frees the place; further calls do nothing. Never rejects: a store that is away frees it by itself in time. */
@@ -37,7 +39,8 @@ export class HeldLease implements Lease {
   readonly decision: Decision;
   readonly #landlord: Landlord | undefined;
   readonly #onEnd: () => void;
-  readonly #abort: AbortController = new AbortController();
+  /** Made when somebody asks: most never do. */
+  #abort: AbortController | undefined;
   #stopTimer: () => void = () => undefined;
   /** Under way: a place must not be freed before it, or it would take the place again. */
   #renewal: Promise<void> = Promise.resolve();
@@ -55,7 +58,12 @@ export class HeldLease implements Lease {
     return this.decision.allowed;
   }
 
+  get holds(): boolean {
+    return this.#landlord !== undefined && !this.#isOver;
+  }
+
   get signal(): AbortSignal {
+    this.#abort ??= new AbortController();
     return this.#abort.signal;
   }
 
@@ -94,6 +102,7 @@ export class HeldLease implements Lease {
     if (this.#isOver) return;
     if (isHeld !== false) return this.#schedule();
     this.#end();
+    this.#abort ??= new AbortController();
     this.#abort.abort(new Error('the lease was lost: it was not renewed in time and the room is taken'));
     // Of several limits some may have held the place on.
     await this.#free();
