@@ -20,7 +20,7 @@ test('a refusal is told with its decision; what was admitted and mere looks are 
   await limiter.consume('s', { cost: 0 });
   expect(heard).toEqual([]);
   const decision = await limiter.consume('s');
-  expect(heard).toEqual([{ policy: 'api', decision, leftOut: 0 }]);
+  expect(heard).toEqual([{ policy: 'api', decision, shadow: false, leftOut: 0 }]);
 });
 
 test('ten a second are told, and the next says how many were left out', async () => {
@@ -68,4 +68,13 @@ test('a refusal for want of a store says so', async () => {
   store.throws = unavailable();
   await limiter.consume('s');
   expect(reasons).toEqual(['store-unavailable']);
+});
+
+test('a refusal that the caller does not enforce is marked', async () => {
+  const { limiter, heard, listen } = setUp();
+  listen();
+  await limiter.consume('s');
+  await limiter.consume('s', { shadow: true });
+  await limiter.consume('s');
+  expect(heard.map(({ shadow }) => shadow)).toEqual([true, false]);
 });

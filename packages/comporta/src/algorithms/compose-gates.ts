@@ -13,6 +13,8 @@ export interface Gates {
 
 export const NO_GATES: Gates = { areBlockable: false, arePunished: false, haveTerms: false };
 
+export const ALL_GATES: Gates = { areBlockable: true, arePunished: true, haveTerms: true };
+
 /** Where the gates' keys and arguments stand: after those of the limits and of the operation. */
 export interface Place {
   readonly limits: readonly Limit[];

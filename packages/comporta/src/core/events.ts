@@ -28,6 +28,8 @@ export interface StoreFailure {
 export interface DeniedEvent {
   readonly policy: string;
   readonly decision: Decision;
+  /** It was only reported: the request passed. */
+  readonly shadow: boolean;
   /** Refusals of this limiter that were not told since the last that was. */
   readonly leftOut: number;
 }

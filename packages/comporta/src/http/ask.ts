@@ -38,9 +38,9 @@ function askAll(asks: readonly Ask[], options: CallOptions): readonly MaybePromi
   }
 }
 
-function decideOne({ limiter, subject, cost, plan }: Ask, options: CallOptions): MaybePromise<Decision> {
-  if (plan !== undefined) return limiter.decide(subject, { ...options, cost, plan });
-  return limiter.decide(subject, cost === 1 ? options : { ...options, cost });
+function decideOne({ limiter, subject, cost, plan, shadow }: Ask, options: CallOptions): MaybePromise<Decision> {
+  if (plan === undefined && !shadow) return limiter.decide(subject, cost === 1 ? options : { ...options, cost });
+  return limiter.decide(subject, { ...options, cost, shadow, ...(plan === undefined ? {} : { plan }) });
 }
 
 function giveBack(asks: readonly Ask[], decisions: readonly Decision[]): void {

@@ -1,6 +1,5 @@
 import type { Decision } from '../core/decision.js';
 import type { RequestView } from '../identity/view.js';
-import type { Limiter } from '../limiter/limiter.js';
 import type { Ask } from './ask.js';
 import type { Task } from './finish.js';
 import type { Rule } from './rule.js';
@@ -21,22 +20,23 @@ export function tasksOf<Request>(
   if (asks.every(({ rule }) => rule.finalCost === undefined && !rule.holds)) return NONE;
   const tasks: Task[] = [];
   for (let i = 0; i < asks.length; i++) {
-    const { rule, limiter } = asks[i] as Met<Request>;
+    const ask = asks[i] as Met<Request>;
+    const { rule, limiter } = ask;
     const { finalCost, holds } = rule;
     const decision = decisions[i] as Decision;
     if (!decision.allowed) continue;
     const lease = holds ? limiter.hold(decision) : undefined;
     if (lease?.holds === true) tasks.push(() => lease.release());
     if (finalCost !== undefined)
-      tasks.push((outcome) => correct(limiter, decision, finalCost(outcome, decision.cost, view)));
+      tasks.push((outcome) => correct(ask, decision, finalCost(outcome, decision.cost, view)));
   }
   return tasks;
 }
 
 /** Puts the final cost in place of what was charged. */
-function correct(limiter: Limiter, decision: Decision, cost: number): Promise<unknown> | undefined {
-  if (cost < decision.cost) return limiter.refund(decision, decision.cost - cost);
-  if (cost > decision.cost) return chargeMore(limiter, decision, cost);
+function correct(ask: Ask, decision: Decision, cost: number): Promise<unknown> | undefined {
+  if (cost < decision.cost) return ask.limiter.refund(decision, decision.cost - cost);
+  if (cost > decision.cost) return chargeMore(ask, decision, cost);
   return undefined;
 }
 
@@ -47,10 +47,10 @@ function correct(limiter: Limiter, decision: Decision, cost: number): Promise<un
 const HOLDS_MS = [300_000, 86_400_000];
 
 /** By the limits that decided; a look charged nothing that could be settled. */
-async function chargeMore(limiter: Limiter, decision: Decision, cost: number): Promise<void> {
+async function chargeMore({ limiter, plan }: Ask, decision: Decision, cost: number): Promise<void> {
   for (const holdMs of decision.cost > 0 ? HOLDS_MS : []) {
     const { reason } = await limiter.settle({ ...decision, holdMs, onExpiry: 'keep' }, cost);
     if (reason !== 'expired') return;
   }
-  await limiter.charge(decision.subject, cost - decision.cost);
+  await limiter.charge(decision.subject, cost - decision.cost, plan === undefined ? {} : { plan });
 }

@@ -137,7 +137,7 @@ export class Actions {
       return settled && degraded?.mode !== 'open';
     }
     const charge = { subject, decisionId, atUs, amount, ...(amount < cost ? { isPart: true } : {}) };
-    const isGiven = await this.#variants.behind(decision).guard.refund(charge, degraded);
+    const isGiven = await this.#variants.behind(decision).guard.refund(charge, degraded ?? undefined);
     if (amount === cost) await this.#gaveBack(decision);
     return isGiven;
   }
@@ -150,9 +150,14 @@ export class Actions {
   }
 
   /** Charges every limit, or gives its newest use back; the limits afterwards. */
-  async change(kind: 'charge' | 'reward', subject: string, cost: number): Promise<readonly LimitState[]> {
+  async change(
+    kind: 'charge' | 'reward',
+    subject: string,
+    cost: number,
+    plan: string | undefined,
+  ): Promise<readonly LimitState[]> {
     checkCost(cost, 1);
-    const { guard, limits } = this.#variants.of(subject);
+    const { guard, limits } = this.#variants.of(subject, plan);
     const { numbers } = await guard.act({ kind, subject, cost });
     return statesOf(limits, numbers);
   }

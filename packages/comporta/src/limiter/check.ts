@@ -5,7 +5,7 @@ import type { CallOptions } from './limiter.js';
 /** The form of the ids of decisions; those of looks begin with a dot. */
 const DECISION_ID = /^\.?[0-9a-z]{1,64}$/;
 
-const CALL_OPTIONS: ReadonlySet<string> = new Set(['cost', 'signal', 'timeoutMs', 'plan']);
+const CALL_OPTIONS: ReadonlySet<string> = new Set(['cost', 'signal', 'timeoutMs', 'plan', 'shadow']);
 
 /** Throws `ERR_COST` unless a cost is a whole number in a range. */
 export function checkCost(
@@ -25,11 +25,11 @@ export function checkCost(
 /** Throws `ERR_OPTION` for what cannot be meant: a mistyped cost must not count as 1 in silence. */
 export function checkCall(options: CallOptions): void {
   if (typeof options !== 'object' || options === null) {
-    throw refusal('options', `expected { cost, signal, timeoutMs, plan }, got ${show(options)}`);
+    throw refusal('options', `expected { cost, signal, timeoutMs, plan, shadow }, got ${show(options)}`);
   }
   for (const name in options) {
     if (!CALL_OPTIONS.has(name)) {
-      throw refusal(name, 'unknown option of a call; there are cost, signal, timeoutMs and plan');
+      throw refusal(name, 'unknown option of a call; there are cost, signal, timeoutMs, plan and shadow');
     }
   }
   const { signal, timeoutMs } = options;

@@ -18,7 +18,7 @@ export class Denials {
   }
 
   /** Costs one look-up while nobody listens. */
-  tell(decision: Decision): void {
+  tell(decision: Decision, shadow = false): void {
     if (!this.#events.has('denied')) return;
     const nowUs = this.#clock.nowUs();
     if (Math.abs(nowUs - this.#sinceUs) >= 1_000_000) {
@@ -32,6 +32,6 @@ export class Denials {
     this.#told++;
     const leftOut = this.#leftOut;
     this.#leftOut = 0;
-    this.#events.emit('denied', { policy: decision.policy, decision, leftOut });
+    this.#events.emit('denied', { policy: decision.policy, decision, shadow, leftOut });
   }
 }

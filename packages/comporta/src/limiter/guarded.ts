@@ -12,7 +12,7 @@ import { checkCall, checkCost, checkRefund } from './check.js';
 import { isLook, nextId, nextLookId, toDecision } from './decision.js';
 import type { Denials } from './denials.js';
 import type { AcquireOptions, Lease } from './lease.js';
-import type { CallOptions, Limiter } from './limiter.js';
+import type { CallOptions, Limiter, PlanOption } from './limiter.js';
 import { promised } from './promised.js';
 import { checkReserve, type Reservation, type ReserveOptions, type Settlement } from './reservation.js';
 import type { Override } from './terms.js';
@@ -118,14 +118,14 @@ export class GuardedLimiter implements Limiter {
     return this.settle(reservation, 0);
   }
 
-  async charge(subject: string, cost = 1): Promise<readonly LimitState[]> {
-    this.#check(subject, undefined);
-    return this.#actions.change('charge', subject, cost);
+  async charge(subject: string, cost = 1, options?: PlanOption): Promise<readonly LimitState[]> {
+    this.#check(subject, options);
+    return this.#actions.change('charge', subject, cost, options?.plan);
   }
 
-  async reward(subject: string, cost = 1): Promise<readonly LimitState[]> {
-    this.#check(subject, undefined);
-    return this.#actions.change('reward', subject, cost);
+  async reward(subject: string, cost = 1, options?: PlanOption): Promise<readonly LimitState[]> {
+    this.#check(subject, options);
+    return this.#actions.change('reward', subject, cost, options?.plan);
   }
 
   async block(subject: string, duration: Duration): Promise<void> {
@@ -214,7 +214,7 @@ export class GuardedLimiter implements Limiter {
     const { subject, id, isTold } = call;
     const decision = toDecision({ policy: this.policy, limits: variant.limits, subject, cost, id }, reply);
     if (decision.degraded !== undefined) this.#actions.disown(decision, variant);
-    if (!decision.allowed && isTold) this.#parts.denials.tell(decision);
+    if (!decision.allowed && isTold) this.#parts.denials.tell(decision, call.options?.shadow);
     return decision;
   }
 

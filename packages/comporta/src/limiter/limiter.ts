@@ -52,16 +52,22 @@ export interface BlockSettings {
   readonly lasts: Duration;
 }
 
+/** Which plan's limits are meant. */
+export interface PlanOption {
+  /** Name of the plan, where the policy has plans; else what `planOf` says. */
+  readonly plan?: string;
+}
+
 /** Settings of one call. */
-export interface CallOptions {
+export interface CallOptions extends PlanOption {
   /** Whole number from 0 (a look that charges nothing) to 2^53 - 1; 1 by default. */
   readonly cost?: number;
   /** Aborting ends the wait at once; the decision then follows the failure mode. */
   readonly signal?: AbortSignal;
   /** A shorter time limit for this call, in ms. */
   readonly timeoutMs?: number;
-  /** Name of the plan that applies, where the policy has plans; else what `planOf` says. */
-  readonly plan?: string;
+  /** The caller will not enforce it: marked so in the event `denied`. */
+  readonly shadow?: boolean;
 }
 
 /** Decides for the subjects of one policy. */
@@ -105,9 +111,9 @@ export interface Limiter {
   /** As {@link Limiter.settle} with a cost of 0. */
   cancel(reservation: Reservation): Promise<Settlement>;
   /** Charges whether there is room or not; the limits afterwards. Rejects with a `StoreError` when the store cannot. */
-  charge(subject: string, cost?: number): Promise<readonly LimitState[]>;
+  charge(subject: string, cost?: number, options?: PlanOption): Promise<readonly LimitState[]>;
   /** Gives back the newest use, whoever's it was; the limits afterwards. Rejects as {@link Limiter.charge}. */
-  reward(subject: string, cost?: number): Promise<readonly LimitState[]>;
+  reward(subject: string, cost?: number, options?: PlanOption): Promise<readonly LimitState[]>;
   /** Refuses a subject for a time. Needs the option `blocks`; rejects as {@link Limiter.charge}. */
   block(subject: string, duration: Duration): Promise<void>;
   /** Lets a blocked subject in again; whether it was blocked. */

@@ -1,5 +1,6 @@
 import type { Limit } from '../algorithms/algorithm.js';
 import { compose, type Operation } from '../algorithms/compose.js';
+import { ALL_GATES } from '../algorithms/compose-gates.js';
 import type { RedisNode } from './client.js';
 import { lacksRight } from './explain.js';
 import { type Finding, failure, ok } from './finding.js';
@@ -25,8 +26,8 @@ const OPERATIONS: Readonly<Record<Operation, true>> = {
 /** Commands that the scripts for these limits give, in lower case and in order. */
 export function scriptCommands(limits: readonly Limit[]): string[] {
   const operations = Object.keys(OPERATIONS) as Operation[];
-  const texts = operations.map((operation) => compose(operation, limits).text).join('\n');
-  const names = [...texts.matchAll(/redis\.call\('([A-Z]+)'/g)].map(([, name]) => String(name).toLowerCase());
+  const texts = operations.map((operation) => compose(operation, limits, ALL_GATES).text).join('\n');
+  const names = [...texts.matchAll(/redis\.p?call\('([A-Z]+)'/g)].map(([, name]) => String(name).toLowerCase());
   return [...new Set(names)].sort();
 }
 
