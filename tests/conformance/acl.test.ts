@@ -12,9 +12,9 @@ import { connected, exercise } from './exercise.js';
 
 /** Commands that the scripts give, beside those that run them: each is checked inside a script as outside. */
 const IN_SCRIPTS = [
-  ...['+time', '+get', '+set', '+del', '+exists', '+pexpire'],
+  ...['+time', '+get', '+set', '+del', '+exists', '+incr', '+pexpire', '+pttl'],
   ...['+zadd', '+zcard', '+zcount', '+zrange', '+zrangebyscore'],
-  ...['+zrank', '+zrem', '+zremrangebyrank', '+zremrangebyscore'],
+  ...['+zrank', '+zrem', '+zremrangebyrank', '+zremrangebyscore', '+zscore'],
 ];
 
 /** The least rights that a user needs: `ACL SETUSER name on >password ...`. PING is for readiness checks. */

@@ -1,4 +1,12 @@
-import { fixedWindow, quota, type Store, slidingWindow, slidingWindowCounter, tokenBucket } from 'comporta';
+import {
+  concurrency,
+  fixedWindow,
+  quota,
+  type Store,
+  slidingWindow,
+  slidingWindowCounter,
+  tokenBucket,
+} from 'comporta';
 import { withIds } from '../../packages/comporta/src/algorithms/limits.js';
 import { limiterOn } from '../../packages/comporta/src/testing/store-limiters.js';
 import { until } from '../support/wait.js';
@@ -28,12 +36,25 @@ export async function exercise(store: Store, subject: string): Promise<string[]>
   const forced = limits.map(() => 1);
   await Promise.resolve(bound.force?.(subject, forced)).catch((error: Error) => failures.push(error.message));
   await limiter.reset(subject).catch((error: Error) => failures.push(error.message));
+  await exerciseGates(store, subject).catch((error: Error) => failures.push(error.message));
   // The node that is asked here may be the one that no call has connected to yet.
   await until(() => store.ping().then(() => true), { timeoutMs: 300 }).catch(({ cause }: Error) =>
     failures.push(`${cause}`),
   );
   await limiter.close();
   return [...new Set(failures)];
+}
+
+/** Places that are held, and refusals that block. */
+async function exerciseGates(store: Store, subject: string): Promise<void> {
+  const limits = withIds([concurrency({ limit: 1 })]);
+  const plan = { policy: 'gated', limits, blocks: { refusals: 1, withinMs: 1000, forMs: 1000 }, haveTerms: true };
+  const bound = store.bind(plan);
+  await bound.consume(subject, 1, undefined, undefined, 'holder');
+  await bound.act?.({ kind: 'renew', subject, cost: 0, id: 'holder' });
+  const refused = await bound.consume(subject, 1, undefined, undefined, 'other');
+  if (refused.blockedMs !== 1000) throw new Error('a refusal did not block');
+  await bound.reset(subject);
 }
 
 /** Waits until the store decides for a subject; false when it does not in time. */

@@ -1,5 +1,13 @@
 import { compose, type Script } from '../algorithms/compose.js';
-import { fixedWindow, quota, slidingWindow, slidingWindowCounter, tokenBucket, withIds } from '../algorithms/limits.js';
+import {
+  concurrency,
+  fixedWindow,
+  quota,
+  slidingWindow,
+  slidingWindowCounter,
+  tokenBucket,
+  withIds,
+} from '../algorithms/limits.js';
 import { sha1Hex } from '../core/hash.js';
 import type { RedisNode } from '../redis/client.js';
 import { fixFor, messageOf } from '../redis/explain.js';
@@ -10,7 +18,7 @@ import type { RedisParts } from './redis-parts.js';
 import { SentArguments } from './server-time.js';
 import type { Plan, PolicyStore, Store } from './store.js';
 
-/** One limit of each algorithm, so that every line of every script is within reach. */
+/** One limit of each algorithm, and every gate, so that every line of every script is within reach. */
 const PLAN: Plan = {
   policy: 'self-test',
   limits: withIds([
@@ -19,12 +27,17 @@ const PLAN: Plan = {
     slidingWindowCounter({ limit: 9, window: '1d' }),
     fixedWindow({ limit: 9, window: '1d' }),
     quota({ limit: 9, per: 'month' }),
+    concurrency({ limit: 9 }),
   ]),
+  blocks: { refusals: 9, withinMs: 1000, forMs: 1000 },
+  haveTerms: true,
+  isProbe: true,
 };
 
 export const PROBE_LIMITS: Plan['limits'] = PLAN.limits;
 
 const DECISION_ID = 'first';
+const RESERVATION_ID = 'second';
 
 /** More names than this are needed for a node only when it serves next to no slots. */
 const NAMES_MAX = 20_000;
@@ -77,8 +90,23 @@ async function operate(policy: PolicyStore, subject: string): Promise<number> {
     PLAN.limits.map(() => 1),
   );
   await policy.refund({ subject, decisionId: DECISION_ID, atUs: first.atUs, amount: 1 });
+  await act(policy, subject);
   await policy.reset(subject);
   return first.atUs;
+}
+
+/** What can be done to a subject beside deciding; the terms and the block are taken away again. */
+async function act(policy: PolicyStore, subject: string): Promise<void> {
+  if (policy.act === undefined) return;
+  const [id, holdMs] = [RESERVATION_ID, 1000];
+  const { atUs } = await policy.act({ kind: 'reserve', subject, cost: 1, id, holdMs });
+  await policy.act({ kind: 'renew', subject, cost: 0, id });
+  await policy.act({ kind: 'settle', subject, cost: 0, id, holdMs, reserved: 1, atUs, isNoted: true });
+  for (const kind of ['charge', 'reward'] as const) await policy.act({ kind, subject, cost: 1 });
+  for (const cost of [holdMs, 0]) {
+    await policy.act({ kind: 'block', subject, cost });
+    await policy.act({ kind: 'setTerms', subject, cost, terms: 'o{}' });
+  }
 }
 
 function unknownScript(run: string): Script {
@@ -92,12 +120,12 @@ function consumeBy(script: Script, parts: RedisParts, subject: string, atUs: num
   return runScript(script, parts, escaped, keysOf(PLAN, parts.keyPrefix)(escaped), args);
 }
 
-/** A reset leaves the mark of a refund to its TTL; nothing of a probe shall stay. */
+/** A reset leaves the marks of what was given back to their TTL; nothing of a probe shall stay. */
 function remove(parts: RedisParts, subject: string): Promise<void> {
   const escaped = escapeSubject(subject, parts.subjectSecret);
   const keys = keysOf(PLAN, parts.keyPrefix)(escaped);
-  const mark = refundKey(PLAN, parts.keyPrefix, escaped, DECISION_ID);
-  return runScript(compose('reset', []), parts, escaped, [...keys, mark], []);
+  const marks = [DECISION_ID, RESERVATION_ID].map((id) => refundKey(PLAN, parts.keyPrefix, escaped, id));
+  return runScript(compose('reset', []), parts, escaped, [...keys, ...marks], []);
 }
 
 function runScript(

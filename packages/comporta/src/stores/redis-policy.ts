@@ -77,7 +77,7 @@ export class RedisPolicy implements PolicyStore {
     this.#peek = compose('peek', plan.limits, this.#gates);
     this.#decode = (reply) => {
       const decoded = decode(reply, plan.limits.length);
-      this.#presence.touch(decoded.atUs / 1000);
+      if (plan.isProbe !== true) this.#presence.touch(decoded.atUs / 1000);
       return decoded;
     };
     this.#refundTtlMs = String(refundTtlMs(plan));

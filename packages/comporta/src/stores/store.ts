@@ -13,6 +13,8 @@ export interface Plan {
   readonly blocks?: Blocks;
   /** Subjects can have terms of their own: every decision then says by which it is made. */
   readonly haveTerms?: boolean;
+  /** Of the self-test: leaves nothing behind that says who uses it. */
+  readonly isProbe?: true;
 }
 
 /** Blocks by hand and, where `refusals` is given, by so many refusals within `withinMs`, which block for `forMs`. */
