@@ -22,6 +22,8 @@ export default defineConfig({
         test: {
           name: 'fast',
           include: ['packages/*/src/**/*.test.ts', 'tests/{unit,property}/**/*.test.ts'],
+          // Loading the same sources anew for each file would take longer than the tests.
+          isolate: false,
           // Far above what any needs, so that a busy machine fails none.
           testTimeout: 20_000,
         },
