@@ -76,7 +76,11 @@ const columns: readonly (readonly [name: string, meaning: string, goal: string])
       'store in every mode',
     `≤ ${GOALS.recoveryMs}`,
   ],
-  ['wrong', 'decisions against the mode, above the limit, denied without a reason, or not marked as degraded', '0'],
+  [
+    'wrong',
+    'decisions against the mode, above the limit (after a failover: above twice the limit, for what was not replicated is forgotten), denied without a reason, or not marked as degraded',
+    '0',
+  ],
   ['double', 'subjects with more charges in Redis than requests, commands sent twice or after their decision', '0'],
   ['left', 'unhandled rejections, and handles that are open after `close()`; the process ends within a second', '0'],
   [

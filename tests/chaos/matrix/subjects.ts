@@ -1,7 +1,10 @@
 import { slotOf } from '../../support/slots.js';
 import type { SlotRange } from './ground.js';
 
-/** Subjects that were never asked for, on the shard concerned or off it. */
+/**
+ * Subjects that were never asked for, on the shard concerned or off it: nor in an earlier cell, since a server
+ * that comes back may bring what was emptied meanwhile.
+ */
 export class Subjects {
   readonly hot: string;
   readonly #slots: readonly SlotRange[];
@@ -14,7 +17,7 @@ export class Subjects {
 
   next(isHealthy: boolean): string {
     for (;;) {
-      const subject = `s${this.#count++}`;
+      const subject = `s${process.pid}${String(this.#count++).padStart(7, '0')}`;
       if (this.#isHealthy(subject) === isHealthy) return subject;
     }
   }
