@@ -31,7 +31,8 @@ app.post('/batch', (request, response) => void response.json({ items: request.bo
 app.post('/graphql', (_request, response) => void response.json({ data: {} }));
 
 const port = Number(process.env.PORT ?? 3000);
-app.listen(port, '127.0.0.1', () => {
+app.listen(port, '127.0.0.1', (error) => {
+  if (error) throw error;
   const query = JSON.stringify({ query: '{ users(first: 20) { name friends(first: 10) { name } } }' });
   console.log(`try: curl -si http://127.0.0.1:${port}/graphql -H 'content-type: application/json' -d '${query}'`);
 });

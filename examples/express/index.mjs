@@ -9,6 +9,7 @@ app.use(rateLimit({ name: 'per-client', limits: tokenBucket({ capacity: 5, refil
 app.get('/', (_request, response) => void response.send('hello\n'));
 
 const port = Number(process.env.PORT ?? 3000);
-app.listen(port, '127.0.0.1', () => {
+app.listen(port, '127.0.0.1', (error) => {
+  if (error) throw error;
   console.log(`try: for i in 1 2 3 4 5 6; do curl -si http://127.0.0.1:${port}/; done`);
 });

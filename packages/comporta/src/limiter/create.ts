@@ -120,7 +120,12 @@ function checkOptions(options: LimiterOptions): Checked {
     );
   }
   if (store !== undefined && typeof store?.bind !== 'function') {
-    throw new ComportaError('ERR_OPTION', `store: expected memoryStore() or redisStore(), got ${show(store)}`, 'store');
+    const fix = typeof store === 'string' ? '; for a URL write redisStore(url)' : '';
+    throw new ComportaError(
+      'ERR_OPTION',
+      `store: expected memoryStore(), redisStore() or the like, got ${show(store)}${fix}`,
+      'store',
+    );
   }
   const isCount =
     Number.isSafeInteger(instances) && (instances as number) >= 1 && (instances as number) <= INSTANCES_MAX;
