@@ -15,10 +15,18 @@ export class StoreError extends Error {
   readonly isUnsent: boolean;
   /** The node answered, though not with a decision: it lives. */
   readonly isAnswer: boolean;
-  constructor(kind: DegradedCause, message: string, about: { isUnsent?: boolean; isAnswer?: boolean } = {}) {
+  /** The first connection is still being made: no sign that anything failed. */
+  readonly isStarting: boolean;
+
+  constructor(
+    kind: DegradedCause,
+    message: string,
+    about: { readonly isUnsent?: boolean; readonly isAnswer?: boolean; readonly isStarting?: boolean } = {},
+  ) {
     super(message);
     this.kind = kind;
     this.isUnsent = about.isUnsent ?? false;
     this.isAnswer = about.isAnswer ?? kind === 'misconfigured';
+    this.isStarting = about.isStarting ?? false;
   }
 }

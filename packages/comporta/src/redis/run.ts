@@ -19,6 +19,8 @@ const ATTEMPTS_MAX = 6;
 const PAUSES_MAX = 8;
 const TRY_AGAIN_DELAY_MS = 4;
 const REFRESH_INTERVAL_MS = 200;
+/** So long after its creation a client may still be connecting; a server that is away longer is away. */
+const STARTING_MS = 1000;
 
 /**
  * Runs scripts so that each takes effect at most once: a call is repeated only after an answer that
@@ -31,10 +33,14 @@ export class ScriptRunner {
   readonly #loading: Map<string, Promise<unknown>> = new Map();
   readonly #silence: SilenceWatch = new SilenceWatch();
   #refreshedAtUs = 0;
+  /** Nodes that calls could be given to, for as long as it matters. */
+  #connected: WeakSet<RedisNode> | undefined = new WeakSet();
+  readonly #startedMs: number;
 
   constructor(client: RedisClient, clock: Clock) {
     this.#client = client;
     this.#clock = clock;
+    this.#startedMs = clock.nowUs() / 1000;
   }
 
   /** What `decode` makes of the reply; rejects with a {@link StoreError}. */
@@ -42,6 +48,7 @@ export class ScriptRunner {
     const node = this.#client.nodeOf(call.slot);
     if (node?.isReady() !== true) return Promise.reject(this.#notReady(node));
     this.#silence.sent(node, this.#nowMs(), call.waiter?.timeoutMs);
+    this.#connected?.add(node);
     return node.send(call.command).then(
       (reply) => {
         this.#silence.answered(node);
@@ -148,12 +155,19 @@ export class ScriptRunner {
     this.#client.refresh(failing);
   }
 
+  /** Connections are made in the background, to the nodes of a cluster with their first use. */
+  #isStarting(node: RedisNode | undefined): boolean {
+    if (Math.abs(this.#nowMs() - this.#startedMs) >= STARTING_MS) this.#connected = undefined;
+    return this.#connected !== undefined && (node === undefined || !this.#connected.has(node));
+  }
+
   #notReady(node: RedisNode | undefined): StoreError {
     this.#refresh(node?.address);
     if (node !== undefined) this.#silence.wasDown(node, this.#nowMs());
     const who = node === undefined ? 'no server is known for this key' : `no connection to ${node.address}`;
     const why = this.#client.lastError();
-    return new StoreError('unavailable', why === undefined ? who : `${who}: ${why}`, { isUnsent: true });
+    const isStarting = this.#isStarting(node);
+    return new StoreError('unavailable', why === undefined ? who : `${who}: ${why}`, { isUnsent: true, isStarting });
   }
 }
 

@@ -103,6 +103,7 @@ export class Asker {
       node.succeeded(this.#timeoutMs, nowMs, sentAtMs);
       return;
     }
+    if (error instanceof StoreError && error.isStarting) return;
     const cause = error instanceof StoreError ? error.kind : 'unavailable';
     // A caller with less patience than the policy proves nothing.
     const isFault = cause === 'unavailable' || (cause === 'timeout' && limitMs >= this.#timeoutMs);
