@@ -1,5 +1,6 @@
 import type { Limit } from 'comporta';
 import { withIds } from '../../packages/comporta/src/algorithms/limits.js';
+import { reservedName } from '../../packages/comporta/src/stores/gates.js';
 import { MemoryPolicy } from '../../packages/comporta/src/stores/memory-policy.js';
 import { MemoryTable } from '../../packages/comporta/src/stores/memory-table.js';
 import type { Plan, StoreReply } from '../../packages/comporta/src/stores/store.js';
@@ -70,7 +71,7 @@ export class MemoryBench {
 
   /** What is reserved of a subject, as stored. */
   reserved(subject: string): readonly { id: string; cost: number; atUs: number }[] | undefined {
-    const stored = this.#tables.get('p:reserved')?.get(subject, Math.floor(this.nowUs / 1000));
+    const stored = this.#tables.get(`p:${reservedName(this.plan)}`)?.get(subject, Math.floor(this.nowUs / 1000));
     return stored as readonly { id: string; cost: number; atUs: number }[] | undefined;
   }
 

@@ -47,7 +47,7 @@ export async function startApp(config: ServerConfig, log: Log): Promise<App> {
     });
   const needsStore = () =>
     current.gate.policies.some(
-      (policy) => (policy.onStoreFailure ?? current.gate.onStoreFailure) === 'closed' && policy.shadow !== true,
+      (policy) => (policy.onStoreFailure ?? current.gate.onStoreFailure) === 'closed' && !isAllShadow(policy.shadow),
     );
   const health = config.api && createHealthServer({ store, isDraining: () => isDraining, needsStore });
   try {
@@ -77,6 +77,10 @@ export async function startApp(config: ServerConfig, log: Log): Promise<App> {
     throw error;
   }
 }
+
+/** Nobody is refused by it. */
+const isAllShadow = (shadow: boolean | { readonly percent: number } | undefined): boolean =>
+  shadow === true || (typeof shadow === 'object' && shadow.percent >= 100);
 
 function openStore({ url, options: settings }: ServerConfig['store'], log: Log): Store {
   const options = { onWarning: (message: string) => log.warn(message) };

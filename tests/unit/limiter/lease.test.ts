@@ -126,6 +126,12 @@ describe('a lease', () => {
     await flush();
     store.call(-1).reject(unavailable());
     await released;
+    expect(clock.timers).toBe(1);
+    const asked = store.calls.length;
+    while (store.calls.length === asked) await clock.pass(10);
+    expect(store.call(-1).given).toMatchObject([{ kind: 'release' }]);
+    did(store.call(-1), 1);
+    await flush();
     expect(clock.timers).toBe(0);
   });
 
@@ -198,7 +204,11 @@ describe('a question that was given up', () => {
     expect([allowed, decision.degraded?.cause]).toEqual([mode === 'open', 'timeout']);
     expect(store.calls.length).toBe(2);
     expect(store.call(1).given).toEqual([{ kind: 'release', subject: 's', cost: 0, id: decision.id }]);
-    await clock.pass(50);
+    // Nor does it answer that; so it is asked again.
+    while (store.calls.length === 2) await clock.pass(10);
+    expect(store.call(2).given).toEqual(store.call(1).given);
+    did(store.call(2), 1);
+    await flush();
     expect(clock.timers).toBe(0);
   });
 

@@ -19,7 +19,7 @@ function open() {
   const plan = { policy: 'p', limits: withIds([slidingWindow({ limit: 10, window: '1m' })]) };
   const payBack = new PayBack(plan, clock, creditor);
   const record = (name: string, count: number): void => {
-    for (let i = 0; i < count; i++) payBack.record(`${name}${i}`, 1, clock.nowUs());
+    for (let i = 0; i < count; i++) payBack.record(`${name}${i}`, 1, clock.nowUs(), `${name}${i}`);
   };
   return { clock, paid, payBack, record };
 }
@@ -47,7 +47,7 @@ test('no more subjects are remembered than there are places', async () => {
 test('what is owed ages by the rules of the limit', () => {
   const { clock, payBack } = open();
   expect(payBack.owed('s')).toEqual([{ amount: 0, resetAfterMs: 0 }]);
-  payBack.record('s', 3, clock.nowUs());
+  payBack.record('s', 3, clock.nowUs(), 'id');
   clock.advance(20_000);
   expect(payBack.owed('s')).toEqual([{ amount: 3, resetAfterMs: 40_000 }]);
   clock.advance(40_000);

@@ -209,29 +209,6 @@ ${answer(limits, 8, 'status')}`,
   );
 };
 
-/** Shuts a subject out for the ms of the cost, 0 lets it in again. Keys: the block, the count of refusals. */
-export const block: Text = () => `#!lua
-local forMs = tonumber(ARGV[2])
-redis.call('DEL', KEYS[2])
-if forMs > 0 then
-redis.call('SET', KEYS[1], '1', 'PX', forMs)
-return { 0, 1 }
-end
-return { 0, redis.call('DEL', KEYS[1]) }
-`;
-
-/** Gives a subject terms of its own for the ms of the cost, or takes them away when that is 0; never a revision's. */
-export const setTerms: Text = () => `#!lua
-local forMs = tonumber(ARGV[2])
-if forMs > 0 then
-redis.call('SET', KEYS[1], ARGV[3], 'PX', forMs)
-return { 0, 1 }
-end
-local stored = redis.pcall('GET', KEYS[1])
-if type(stored) == 'string' and string.sub(stored, 1, 1) == 'r' then return { 0, 0 } end
-return { 0, redis.call('DEL', KEYS[1]) }
-`;
-
 /** The limits whose places are held, with what a script does to each: it ends with how many of them did it. */
 const forPlaces = (limits: readonly Limit[], done: (call: Call) => string): string =>
   script(
@@ -242,8 +219,9 @@ ${forEach(limits, 3, (_, call) => (call.holds ? `done = done + ${done(call)}\n` 
 `,
   );
 
-/** Frees the places of a holder. */
-export const release: Text = (limits) => forPlaces(limits, (call) => refunded(call, '0', '0'));
+/** Frees the places of a holder; on a full server too. */
+export const release: Text = (limits) =>
+  forPlaces(limits, (call) => refunded(call, '0', '0')).replace('#!lua\n', '#!lua flags=allow-oom\n');
 
 /** Holds the places for another lease. */
 export const renew: Text = (limits) =>

@@ -3,6 +3,7 @@ import type { Limit } from './algorithm.js';
 import * as charges from './compose-charges.js';
 import { type Gates, NO_GATES, openGates, type Place, punish } from './compose-gates.js';
 import { argumentsBefore, carry, checkSpans, headOf, namesOf, numbered, twin } from './compose-parts.js';
+import * as settings from './compose-settings.js';
 
 /** A script as it is sent: its text, and the SHA-1 that a server caches it under. */
 export interface Script {
@@ -10,7 +11,7 @@ export interface Script {
   readonly sha: string;
 }
 
-export type Operation = 'consume' | 'peek' | 'reset' | keyof typeof charges;
+export type Operation = 'consume' | 'peek' | 'reset' | keyof typeof charges | keyof typeof settings;
 
 const cache: Map<string, Script> = new Map();
 
@@ -41,6 +42,7 @@ const TEXTS: Readonly<Record<Operation, (limits: readonly Limit[], gates: Gates)
     return `#!lua flags=no-writes\n${opening(place)}${describeAll(limits)}`;
   },
   ...charges,
+  ...settings,
   // Freeing memory must work on a full server too.
   reset: () =>
     `#!lua flags=allow-oom\nlocal removed = 0\nfor i = 1, #KEYS do removed = removed + redis.call('DEL', KEYS[i]) end\nreturn removed\n`,

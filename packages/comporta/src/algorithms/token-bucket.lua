@@ -12,7 +12,7 @@ local function evaluate(key, now, cost, full, token, rate, tick)
     used, storedAt, scale = struct.unpack('ddd', value)
     if scale ~= token then
       local whole = math.floor(used / scale)
-      used = whole * token + math.ceil((used - whole * scale) * token / scale)
+      used = math.min(USE_MAX, whole * token + math.ceil((used - whole * scale) * token / scale))
     end
     stepped = at < storedAt
     if not stepped then

@@ -123,7 +123,7 @@ function toMs(drops: number, rate: number, tick: number): number {
 function rescale(state: State, token: number): number {
   if (state.token === token) return state.used;
   const whole = Math.floor(state.used / state.token);
-  return whole * token + Math.ceil(((state.used - whole * state.token) * token) / state.token);
+  return Math.min(USE_MAX, whole * token + Math.ceil(((state.used - whole * state.token) * token) / state.token));
 }
 
 function gcd(a: number, b: number): number {

@@ -77,6 +77,7 @@ const numbersOf = (state: LimitState): string =>
 function ruleOf(of: Limiter['limits'][number]): string {
   const { algorithm, settings, windowMs } = of;
   const requests = requestsOf(of);
+  if (algorithm.holds) return `allows ${requests} at a time`;
   if (settings.capacity !== undefined && settings.refill !== undefined) {
     const every = formatDuration(durationMs(settings.every, 'every'));
     return `allows ${requests} at once, refilled at ${settings.refill} per ${every}`;

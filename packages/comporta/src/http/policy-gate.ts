@@ -66,7 +66,6 @@ export class PolicyGate<Request> implements Gate<Request> {
 
   check(view: RequestView<Request>, signal?: AbortSignal, cost?: number): MaybePromise<Verdict> {
     try {
-      if (this.#options.countPreflight !== true && isPreflight(view)) return this.#tell(ALLOWED, view);
       const verdict = this.#decide(view, signal, cost);
       if (!(verdict instanceof Promise)) return this.#tell(verdict, view);
       return verdict.catch((error: unknown) => this.#fault(error)).then((settled) => this.#tell(settled, view));
@@ -87,6 +86,7 @@ export class PolicyGate<Request> implements Gate<Request> {
     cost: number | undefined,
   ): MaybePromise<Verdict> {
     if (this.#isDenied?.(view, '') === true) return forbidden(GATE);
+    if (this.#options.countPreflight !== true && isPreflight(view)) return ALLOWED;
     if (this.#isAllowed?.(view, '') === true) return ALLOWED;
     const meeting = this.#meet(view, cost);
     const { asks, isDenied, deniedBy } = meeting;

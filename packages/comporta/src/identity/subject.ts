@@ -52,6 +52,7 @@ export function compileKey<Request>(key: Key<Request>, context: KeyContext): Sub
   if (key === GLOBAL) return () => GLOBAL;
   if (!Array.isArray(key)) return single(parsePart(key, context.field, context));
   const sources: readonly unknown[] = key;
+  if (sources.length === 1 && sources[0] === GLOBAL) return () => GLOBAL;
   if (sources.length < 1 || sources.length > SOURCES_MAX)
     throw refusal(context.field, `expected 1 to ${SOURCES_MAX} sources`);
   const parts = sources.map((source, i) => parsePart(source, `${context.field}[${i}]`, context));

@@ -7,9 +7,13 @@ import type { Action, ActionReply, Plan } from '../stores/store.js';
 import { checkCost } from './check.js';
 import { isLook, statesOf } from './decision.js';
 import { HeldLease, type Landlord, type Lease } from './lease.js';
-import { checkReservation, isNoted, type Reservation, type Settlement } from './reservation.js';
+import { PlacesToFree } from './places-to-free.js';
+import { checkReservation, isReservation, type Reservation, type Settlement } from './reservation.js';
 import { type Override, overrideText } from './terms.js';
 import type { Variant, Variants } from './variants.js';
+
+/** Leases that are released together on close. */
+const CLOSED_AT_ONCE = 1000;
 
 const LASTS_MAX_MS = 10 * 366 * 86_400_000;
 
@@ -19,6 +23,7 @@ export class Actions {
   readonly #plan: Plan;
   readonly #variants: Variants;
   readonly #clock: Clock;
+  readonly #debts: PlacesToFree;
   /** By the ids of their decisions. */
   readonly #leases: Map<string, HeldLease> = new Map();
   readonly #onFreed: (subject: string) => void;
@@ -29,6 +34,7 @@ export class Actions {
     this.#plan = plan;
     this.#variants = variants;
     this.#clock = clock;
+    this.#debts = new PlacesToFree(clock);
     this.#onFreed = onFreed;
   }
 
@@ -47,21 +53,29 @@ export class Actions {
   disown(decision: Decision, { guard, limits }: Pick<Variant, 'guard' | 'limits'>): void {
     const { subject, id, allowed, degraded } = decision;
     const isGivenUp = degraded?.cause === 'timeout' || degraded?.cause === 'aborted';
-    // A place that was given here is looked for there under the same id.
+    // A place that was given here is renewed and released there as well, under the same id.
     if (!isGivenUp || isLook(decision) || (allowed && degraded.mode === 'local')) return;
     if (!limits.some(({ algorithm }) => algorithm.holds)) return;
-    guard.act({ kind: 'release', subject, cost: 0, id }).catch(() => undefined);
+    this.#debts.free(guard, subject, id);
   }
 
   /** Frees all places that are held. */
   async close(): Promise<void> {
-    await Promise.all([...this.#leases.values()].map((lease) => lease.release()));
+    const leases = [...this.#leases.values()];
+    // Not more at once than a node is asked for.
+    for (let i = 0; i < leases.length; i += CLOSED_AT_ONCE) {
+      await Promise.all(leases.slice(i, i + CLOSED_AT_ONCE).map((lease) => lease.release()));
+    }
+    this.#debts.close();
   }
 
   /** Lengths of the leases that a decision holds; none where nothing counted it. */
   #places(decision: Decision): { readonly leases: readonly number[]; readonly guard: Guard } {
     const { allowed, degraded } = decision;
-    const { guard, limits } = this.#variants.behind(decision);
+    const { guard, limits } = this.#variants.behind(decision) ?? {
+      ...this.#variants.known(decision.subject),
+      limits: [],
+    };
     const isCounted = allowed && !isLook(decision) && (degraded === undefined || degraded.mode === 'local');
     const held = isCounted ? limits.filter(({ algorithm }) => algorithm.holds) : [];
     return { guard, leases: held.map(({ windowMs }) => windowMs) };
@@ -73,7 +87,8 @@ export class Actions {
    */
   #landlord({ subject, id, degraded }: Decision, guard: Guard, leases: readonly number[]): Landlord {
     let isHere = degraded !== undefined;
-    let isThere = degraded === undefined;
+    // A question that got no answer in time may have taken the place there all the same.
+    let isThere = degraded === undefined || degraded.cause === 'timeout' || degraded.cause === 'aborted';
     const asked = (kind: 'renew' | 'release'): Action => ({ kind, subject, cost: 0, id });
     const isHeld = ({ word }: ActionReply): boolean => word >= leases.length;
     const leave = (): void => {
@@ -96,7 +111,7 @@ export class Actions {
       },
       release: async () => {
         leave();
-        if (isThere) await guard.act(asked('release'));
+        if (isThere) await this.#debts.free(guard, subject, id);
         this.#onFreed(subject);
       },
     };
@@ -108,7 +123,9 @@ export class Actions {
     checkCost(cost, 0);
     const { subject, id, cost: reserved, atUs, holdMs, onExpiry, mode } = granted;
     if (mode === 'open') return { settled: true, reason: undefined, limits: [] };
-    const { guard, limits } = this.#variants.behind(granted);
+    const behind = this.#variants.behind(granted) ?? (await this.#met(granted));
+    if (behind === undefined) return { settled: false, reason: 'limits-unknown', limits: [] };
+    const { guard, limits } = behind;
     const action: Action = {
       kind: 'settle',
       subject,
@@ -132,14 +149,33 @@ export class Actions {
   /** Gives a charge back, once; a noted one by settling it, or it would come back again when its time is over. */
   async refund(decision: Decision, amount: number): Promise<boolean> {
     const { subject, id: decisionId, cost, atUs, degraded } = decision;
-    if (isNoted(decision)) {
+    if (isReservation(decision)) {
       const { settled } = await this.settle(decision, cost - amount);
       return settled && degraded?.mode !== 'open';
     }
     const charge = { subject, decisionId, atUs, amount, ...(amount < cost ? { isPart: true } : {}) };
-    const isGiven = await this.#variants.behind(decision).guard.refund(charge, degraded ?? undefined);
+    const behind = this.#variants.behind(decision) ?? (await this.#met(decision));
+    const isGiven = await behind?.guard.refund(charge, degraded ?? undefined);
     if (amount === cost) await this.#gaveBack(decision);
-    return isGiven;
+    return isGiven ?? false;
+  }
+
+  /** As {@link Variants.behind}, after terms were asked for that this process has not met yet. */
+  async #met(decision: Pick<Decision, 'subject' | 'limits'>): Promise<Variant | undefined> {
+    if (this.#plan.haveTerms !== true) return undefined;
+    const { subject } = decision;
+    const { guard, terms } = this.#variants.known(subject);
+    const none = { id: '', timeoutMs: undefined, signal: undefined };
+    const told = await guard.decide({
+      operation: 'peek',
+      subject,
+      cost: 0,
+      terms,
+      ...none,
+      word: (reply) => reply.terms,
+    });
+    if (told !== undefined) this.#variants.learn(subject, told);
+    return this.#variants.behind(decision);
   }
 
   /** A lease would take the place again that its decision has given back. */

@@ -1,5 +1,10 @@
-import type { ActionReply, StoreReply } from '../stores/store.js';
+import type { Emitter, LimiterEvents } from '../core/events.js';
+import type { Clock } from '../core/time.js';
+import type { ActionReply, Plan, StoreReply } from '../stores/store.js';
+import type { Denials } from './denials.js';
 import type { CallOptions } from './limiter.js';
+import type { Variants } from './variants.js';
+import type { WaitSettings } from './wait.js';
 
 /** One decision that is asked for. */
 export interface Call {
@@ -18,3 +23,15 @@ export interface Call {
 /** What was granted passes, whatever a further request would have to wait. */
 export const granted = (reply: ActionReply): StoreReply =>
   reply.word > 0 ? { ...reply, numbers: reply.numbers.map((number, i) => (i % 4 === 1 ? 0 : number)) } : reply;
+
+/** What a limiter is made of. */
+export interface LimiterParts {
+  readonly plan: Plan;
+  readonly variants: Variants;
+  readonly events: Emitter<LimiterEvents>;
+  readonly denials: Denials;
+  readonly waiting: WaitSettings;
+  readonly clock: Clock;
+  readonly timeoutMs: number;
+  release(): Promise<void>;
+}

@@ -44,6 +44,22 @@ export function checkCall(options: CallOptions): void {
   }
 }
 
+/** Throws `ERR_OPTION` unless a decision is one of the policy. */
+export function checkDecision(policy: string, decision: Decision): void {
+  const { id, policy: ofPolicy, subject, limits } = decision ?? {};
+  const isOurs = ofPolicy === policy && typeof id === 'string' && DECISION_ID.test(id);
+  if (isOurs && typeof subject === 'string' && subject !== '' && Array.isArray(limits)) return;
+  throw refusal('decision', `expected a decision of policy ${policy}`);
+}
+
+const EVENTS: readonly string[] = ['degraded', 'recovered', 'storeError', 'config', 'denied', 'breaker'];
+
+/** Throws `ERR_OPTION` for events that do not exist, and for listeners that cannot be called. */
+export function checkListener(name: string, listener: unknown): void {
+  if (!EVENTS.includes(name)) throw refusal('on', `there is no event ${show(name)}; there are ${EVENTS.join(', ')}`);
+  if (typeof listener !== 'function') throw refusal('on', `expected a function, got ${show(listener)}`);
+}
+
 /** Throws `ERR_REFUND` unless a decision is one of the policy that charged, and the amount a part of that. */
 export function checkRefund(ofPolicy: string, decision: Decision, amount: number): void {
   const { id, policy, atUs, allowed, subject } = decision ?? {};

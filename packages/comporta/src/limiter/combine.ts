@@ -1,4 +1,5 @@
 import type { Decision } from '../core/decision.js';
+import { ComportaError } from '../core/errors.js';
 import type { MaybePromise } from '../stores/store.js';
 import type { CallOptions, Limiter } from './limiter.js';
 import type { Reservation, ReserveOptions } from './reservation.js';
@@ -37,19 +38,41 @@ export function decideAll(checks: readonly Check[], options: CallOptions = {}): 
  */
 export function decideEach(checks: readonly Check[], options: CallOptions = {}): MaybePromise<readonly Decision[]> {
   const answers = askAll(checks, options);
-  return answers.some((answer) => answer instanceof Promise) ? Promise.all(answers) : (answers as readonly Decision[]);
+  if (!answers.some((answer) => answer instanceof Promise)) return answers as readonly Decision[];
+  return Promise.all(answers).catch((error: unknown) => {
+    giveBackSettled(checks, answers);
+    throw error;
+  });
 }
 
-/** Misuse of one check is thrown; what those before it charged goes back. */
+/** Misuse of one check is thrown; what the others charged goes back. */
 function askAll(checks: readonly Check[], options: CallOptions): MaybePromise<Decision>[] {
+  checkChecks(checks);
   const answers: MaybePromise<Decision>[] = [];
   try {
     for (const check of checks) answers.push(check.limiter.decide(check.subject, optionsOf(check, options)));
     return answers;
   } catch (error) {
-    void Promise.all(answers).then((decisions) => giveBackAll(checks, decisions));
+    giveBackSettled(checks, answers);
     throw error;
   }
+}
+
+/** In the background: what came of each, and what was allowed. */
+function giveBackSettled(checks: readonly Check[], answers: readonly MaybePromise<Decision>[]): void {
+  void Promise.allSettled(answers).then((outcomes) => {
+    outcomes.forEach((outcome, i) => {
+      if (outcome.status === 'fulfilled' && outcome.value.allowed)
+        giveBack((checks[i] as Check).limiter, outcome.value);
+    });
+  });
+}
+
+/** Throws `ERR_OPTION` unless it is a list of checks. */
+function checkChecks(checks: readonly Check[]): void {
+  const isCheck = (check: Check | undefined) => typeof check?.limiter?.decide === 'function';
+  if (Array.isArray(checks) && checks.every(isCheck)) return;
+  throw new ComportaError('ERR_OPTION', 'checks: expected a list of { limiter, subject, cost, plan }', 'checks');
 }
 
 function optionsOf({ cost, plan }: Check, options: CallOptions): CallOptions {
@@ -74,6 +97,7 @@ export interface ReservedAll {
  * that cannot be are given back when their time is over. Rejects on misuse of any check, with nothing reserved.
  */
 export async function reserveAll(checks: readonly Check[], options: ReserveOptions = {}): Promise<ReservedAll> {
+  checkChecks(checks);
   const outcomes = await Promise.allSettled(
     checks.map(async ({ limiter, subject, cost }) =>
       limiter.reserve(subject, cost === undefined ? options : { ...options, cost }),

@@ -65,10 +65,11 @@ export function wire(options: LimiterOptions, clock: Clock): Limiter {
     const of = { ...plan, limits };
     const share = new LocalShare(of, local, { clock, partOf, remembers: mode === 'local' && local !== store });
     const reached = limits === plan.limits ? bound : store.bind(of);
-    return new Guard(of, reached, share, health, { timeoutMs, mode, payBack, clock, reports });
+    const onAnswered = (): void => variants.startPayBack();
+    return new Guard(of, reached, share, health, { timeoutMs, mode, payBack, clock, reports, onAnswered });
   };
   const variants = new Variants({
-    table: { limits: plan.limits, plans: plansOf(options) },
+    table: { limits: plan.limits, plans: plansOf(options, plan.limits) },
     revision: options.revision,
     haveTerms: plan.haveTerms === true,
     planOf: options.planOf,

@@ -2,34 +2,20 @@ import { UNITS_MAX } from '../algorithms/ranges.js';
 import type { Decision, LimitState } from '../core/decision.js';
 import type { Duration } from '../core/duration.js';
 import { ComportaError } from '../core/errors.js';
-import type { Emitter, LimiterEvents, Listener } from '../core/events.js';
-import type { Clock } from '../core/time.js';
+import type { LimiterEvents, Listener } from '../core/events.js';
 import { checkSubject } from '../stores/keyspace.js';
-import type { ActionReply, MaybePromise, Plan, StoreReply } from '../stores/store.js';
+import type { ActionReply, MaybePromise, StoreReply } from '../stores/store.js';
 import { Actions } from './actions.js';
-import { type Call, granted } from './call.js';
-import { checkCall, checkCost, checkRefund } from './check.js';
+import { type Call, granted, type LimiterParts } from './call.js';
+import { checkCall, checkCost, checkDecision, checkListener, checkRefund } from './check.js';
 import { isLook, nextId, nextLookId, toDecision } from './decision.js';
-import type { Denials } from './denials.js';
 import type { AcquireOptions, Lease } from './lease.js';
 import type { CallOptions, Limiter, PlanOption } from './limiter.js';
 import { promised } from './promised.js';
 import { checkReserve, type Reservation, type ReserveOptions, type Settlement } from './reservation.js';
 import type { Override } from './terms.js';
 import type { Variant, Variants } from './variants.js';
-import { checkWaitOptions, WaitingRoom, type WaitOptions, type WaitSettings } from './wait.js';
-
-/** What a limiter is made of. */
-export interface LimiterParts {
-  readonly plan: Plan;
-  readonly variants: Variants;
-  readonly events: Emitter<LimiterEvents>;
-  readonly denials: Denials;
-  readonly waiting: WaitSettings;
-  readonly clock: Clock;
-  readonly timeoutMs: number;
-  release(): Promise<void>;
-}
+import { checkWaitOptions, WaitingRoom, type WaitOptions } from './wait.js';
 
 type Answer = MaybePromise<Decision>;
 
@@ -51,8 +37,7 @@ export class GuardedLimiter implements Limiter {
     this.#variants = variants;
     this.#waiting = new WaitingRoom(plan.policy, waiting, {
       ask: (subject, cost) => this.#askInTurn(subject, cost),
-      giveBack: ({ subject, id: decisionId, atUs, cost: amount, degraded }) =>
-        void variants.known(subject).guard.refund({ subject, decisionId, atUs, amount }, degraded),
+      giveBack: (decision) => void this.#actions.refund(decision, decision.cost),
       tell: (refusal) => parts.denials.tell(refusal),
       isHeld: (subject, id) => variants.known(subject).limits.some((limit) => limit.id === id && limit.algorithm.holds),
     });
@@ -75,17 +60,26 @@ export class GuardedLimiter implements Limiter {
       const { limits } = this.#variants.of(subject);
       if (cost === 0) return this.#ask('peek', subject, cost, undefined);
       const canFit = limits.every(({ limit, algorithm }) => cost <= limit || algorithm.holds);
-      return canFit ? this.#waiting.wait(subject, cost, options) : this.#ask('consume', subject, cost, undefined);
+      if (canFit) return this.#waiting.wait(subject, cost, options);
+      // Limits of the subject's own, which this process has not met yet, may have room for it.
+      return Promise.resolve(this.#ask('consume', subject, cost, undefined)).then((decision) =>
+        decision.reason === 'limit-exceeded' ? this.#waiting.wait(subject, cost, options) : decision,
+      );
     });
   }
 
   async acquire(subject: string, options: AcquireOptions = {}): Promise<Lease> {
-    const { maxWaitMs = 0, ...call } = options;
-    return this.hold(await (maxWaitMs > 0 ? this.wait(subject, options) : this.consume(subject, call)));
+    const { maxWaitMs = 0, ...call } = checkWaitOptions(options);
+    const decision = await (maxWaitMs > 0 ? this.wait(subject, options) : this.consume(subject, call));
+    const lease = this.#actions.hold(decision);
+    if (!this.#closed) return lease;
+    await lease.release();
+    throw closed(this.policy);
   }
 
   hold(decision: Decision): Lease {
     this.#assertOpen();
+    checkDecision(this.policy, decision);
     return this.#actions.hold(decision);
   }
 
@@ -156,11 +150,13 @@ export class GuardedLimiter implements Limiter {
 
   async reset(subject: string): Promise<{ readonly keysRemoved: number }> {
     this.#check(subject, undefined);
+    this.#variants.forget(subject);
     const removed = await Promise.all(this.#variants.all(subject).map((guard) => guard.reset(subject)));
     return { keysRemoved: removed.reduce((sum, keys) => sum + keys, 0) };
   }
 
   on<K extends keyof LimiterEvents>(name: K, listener: Listener<LimiterEvents[K]>): () => void {
+    checkListener(name, listener);
     return this.#parts.events.on(name, listener);
   }
 
@@ -241,6 +237,8 @@ export class GuardedLimiter implements Limiter {
   }
 
   #assertOpen(): void {
-    if (this.#closed) throw new ComportaError('ERR_CLOSED', `limiter ${this.policy} is closed`);
+    if (this.#closed) throw closed(this.policy);
   }
 }
+
+const closed = (policy: string): ComportaError => new ComportaError('ERR_CLOSED', `limiter ${policy} is closed`);

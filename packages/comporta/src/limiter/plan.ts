@@ -26,8 +26,8 @@ export function planOf(options: LimiterOptions): Plan {
   };
 }
 
-/** The limits of the plans, by name. */
-export function plansOf({ plans = {} }: LimiterOptions): ReadonlyMap<string, Plan['limits']> {
+/** The limits of the plans, by name; `own` are those of the policy. */
+export function plansOf({ plans = {} }: LimiterOptions, own: Plan['limits']): ReadonlyMap<string, Plan['limits']> {
   if (typeof plans !== 'object' || plans === null || Array.isArray(plans)) {
     throw refusal('plans', 'an object of limits by name', plans);
   }
@@ -36,9 +36,21 @@ export function plansOf({ plans = {} }: LimiterOptions): ReadonlyMap<string, Pla
   return new Map(
     entries.map(([name, limits]) => {
       checkName(name, 'plans');
-      return [name, limitsOf(limits, `plans.${name}`)];
+      const of = limitsOf(limits, `plans.${name}`);
+      checkIds(own, of, `plans.${name}`);
+      return [name, of];
     }),
   );
+}
+
+/** One id is one count: two algorithms cannot share it. */
+function checkIds(own: Plan['limits'], limits: Plan['limits'], field: string): void {
+  const clash = limits.find(({ id, algorithm }) =>
+    own.some((limit) => limit.id === id && limit.algorithm !== algorithm),
+  );
+  if (clash === undefined) return;
+  const message = `${field}: the id ${show(clash.id)} is that of another algorithm in limits; give it one of its own`;
+  throw new ComportaError('ERR_LIMIT', message, field);
 }
 
 /** One limit or several with their ids; throws `ERR_LIMIT` unless there are 1 to 8. */

@@ -15,8 +15,8 @@ export interface ReserveOptions extends CallOptions {
 }
 
 /** A decision is a reservation's where its charge is noted, to be given back by itself. */
-export const isNoted = (decision: Decision): decision is Reservation =>
-  (decision as Partial<Reservation>).onExpiry === 'release';
+export const isReservation = (decision: Decision): decision is Reservation =>
+  (decision as Partial<Reservation>).onExpiry !== undefined;
 
 /** A decision on an estimate, to be settled with the real cost. Plain data: it may be settled by another process. */
 export interface Reservation extends Decision {
@@ -28,8 +28,11 @@ export interface Reservation extends Decision {
 export interface Settlement {
   /** The real cost stands in place of the estimate. */
   readonly settled: boolean;
-  /** Why not: it was settled or refunded before, its time is over, or the store could not be reached in time. */
-  readonly reason: 'already-settled' | 'expired' | 'store-unavailable' | undefined;
+  /**
+   * Why not: it was settled or refunded before, its time is over, it was made by limits that this process does not
+   * know (an override that has ended, an older revision), or the store could not be reached in time.
+   */
+  readonly reason: 'already-settled' | 'expired' | 'limits-unknown' | 'store-unavailable' | undefined;
   /** The limits afterwards; empty when unknown. `retryAfterMs` is the delay that a debt causes. */
   readonly limits: readonly LimitState[];
 }

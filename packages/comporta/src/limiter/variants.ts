@@ -63,14 +63,15 @@ export class Variants {
     }
   }
 
-  /** The limits that a decision was made by, whatever applies to its subject now. */
-  behind({ subject, limits: states }: Pick<Decision, 'subject' | 'limits'>): Variant {
+  /** The limits that a decision was made by, whatever applies to its subject now; `undefined` when not known here. */
+  behind({ subject, limits: states }: Pick<Decision, 'subject' | 'limits'>): Variant | undefined {
     const now = this.known(subject);
+    if (!Array.isArray(states) || states.length === 0) return now;
     const { table } = this.#options;
     const all = [now.limits, table.limits, ...table.plans.values(), ...this.#guards.keys()];
     // A part of the limits that decided while the store was away has their ids only.
     const found = all.find((limits) => fits(limits, states, true)) ?? all.find((limits) => fits(limits, states, false));
-    return found === undefined ? now : { limits: found, guard: this.#guard(found), terms: undefined };
+    return found && { limits: found, guard: this.#guard(found), terms: undefined };
   }
 
   /** Guards that together reach all of a subject's keys: plans may count under ids of their own. */
@@ -87,6 +88,16 @@ export class Variants {
     if (text === '') return;
     if (this.#stored.size >= SUBJECTS_MAX) this.#stored.delete(this.#stored.keys().next().value as string);
     this.#stored.set(subject, text);
+  }
+
+  /** Every limit that stands in for the store pays back, whichever was answered. */
+  startPayBack(): void {
+    for (const guard of this.#guards.values()) guard.startPayBack();
+  }
+
+  /** Drops what this process alone knows of a subject, under whatever limits. */
+  forget(subject: string): void {
+    for (const guard of this.#guards.values()) guard.forget(subject);
   }
 
   close(): void {

@@ -1,5 +1,4 @@
-import type { Degraded, FailureMode } from '../core/decision.js';
-import type { Clock } from '../core/time.js';
+import type { Degraded } from '../core/decision.js';
 import { StoreError, type Waiter } from '../core/waiting.js';
 import type {
   Action,
@@ -15,44 +14,8 @@ import { Asker } from './asker.js';
 import type { StoreHealth } from './health.js';
 import type { LocalShare } from './local-share.js';
 import { type Creditor, PayBack } from './pay-back.js';
+import type { GuardOptions, Question, Taking, TakingAction } from './question.js';
 import type { Reports } from './reports.js';
-
-export interface GuardOptions {
-  readonly timeoutMs: number;
-  readonly mode: FailureMode;
-  /** Charge the store, once it is back, with what was admitted here in its place. */
-  readonly payBack: boolean;
-  readonly clock: Clock;
-  /** Shared by all guards of a limiter. */
-  readonly reports: Reports;
-}
-
-/** One question to the store. */
-export interface Question<R> {
-  readonly operation: 'consume' | 'peek';
-  /** Of the decision: names who holds places. */
-  readonly id: string;
-  /** The terms it is decided by, where subjects have them. */
-  readonly terms?: Terms | undefined;
-  readonly subject: string;
-  readonly cost: number;
-  /** A tighter time limit than the policy's. */
-  readonly timeoutMs: number | undefined;
-  readonly signal: AbortSignal | undefined;
-  /** Makes the caller's answer of the store's, or of what stands in for it. */
-  word(reply: StoreReply): R;
-}
-
-type TakingAction = Extract<Action, { kind: 'reserve' | 'take' }>;
-
-/** As a {@link Question}, for more than a plain decision. */
-export interface Taking<R> {
-  readonly action: TakingAction;
-  readonly timeoutMs: number | undefined;
-  readonly signal: AbortSignal | undefined;
-  readonly terms: Terms | undefined;
-  word(reply: ActionReply): R;
-}
 
 /** A blocked subject has no numbers. */
 const isAdmitted = ({ numbers }: StoreReply): boolean =>
@@ -67,6 +30,7 @@ export class Guard {
   readonly #local: LocalShare;
   readonly #asker: Asker;
   readonly #reports: Reports;
+  readonly #onAnswered: () => void;
   readonly #payBack: PayBack | undefined;
 
   constructor(plan: Plan, store: PolicyStore, local: LocalShare, health: StoreHealth, options: GuardOptions) {
@@ -74,6 +38,7 @@ export class Guard {
     this.#local = local;
     this.#asker = new Asker(store, health, options.clock, options.timeoutMs);
     this.#reports = options.reports;
+    this.#onAnswered = options.onAnswered;
     const isOwing = options.mode === 'local' && options.payBack && store.force !== undefined;
     this.#payBack = isOwing ? new PayBack(plan, options.clock, this.#creditor()) : undefined;
   }
@@ -119,7 +84,10 @@ export class Guard {
 
   /** Does what only the store can do; rejects with a {@link StoreError}. */
   async act(action: Action): Promise<ActionReply> {
-    return this.#bounded(action.subject, (waiter) => this.#acting(action, waiter, undefined));
+    const reply = await this.#bounded(action.subject, (waiter) => this.#acting(action, waiter, undefined));
+    if (action.kind === 'block') this.#local.block(action.subject, action.cost);
+    else this.#local.told(action.subject, reply);
+    return reply;
   }
 
   /** Renews or frees a place that is held here. */
@@ -133,7 +101,9 @@ export class Guard {
     const { subject, id: decisionId, cost, reserved, atUs } = action;
     if (reply.word !== 1) return reply;
     if (cost < reserved) this.#payBack?.forgive({ subject, decisionId, atUs, amount: reserved - cost });
-    if (cost > reserved) this.#payBack?.record(subject, cost - reserved, reply.atUs);
+    if (cost > reserved && this.#payBack?.isRecorded(decisionId) === true) {
+      this.#payBack.record(subject, cost - reserved, reply.atUs, decisionId);
+    }
     return reply;
   }
 
@@ -167,6 +137,17 @@ export class Guard {
     }
   }
 
+  /** Forgets what this process alone knows of a subject. */
+  forget(subject: string): void {
+    this.#payBack?.forget(subject);
+    this.#local.forget(subject);
+  }
+
+  /** The store answers: what was admitted in its place is charged. */
+  startPayBack(): void {
+    this.#payBack?.start();
+  }
+
   close(): void {
     this.#payBack?.stop();
   }
@@ -192,7 +173,7 @@ export class Guard {
     const reply = this.#local.decide({ operation, subject, cost, id }, () => this.#payBack?.owed(subject));
     // Where the store may have been reached it may have charged already: better once too few than twice.
     const isOwed = operation === 'consume' && error instanceof StoreError && error.isUnsent && isAdmitted(reply);
-    if (isOwed) this.#payBack?.record(subject, cost, reply.atUs);
+    if (isOwed) this.#payBack?.record(subject, cost, reply.atUs, id);
     return word({ ...reply, degraded });
   }
 
@@ -206,12 +187,12 @@ export class Guard {
     const reply = this.#local.act(action, () => this.#payBack?.owed(subject));
     const charged = action.kind === 'take' ? reply.word : reply.word * action.cost;
     const isOwed = charged > 0 && error instanceof StoreError && error.isUnsent;
-    if (isOwed) this.#payBack?.record(subject, charged, reply.atUs);
+    if (isOwed) this.#payBack?.record(subject, charged, reply.atUs, action.id);
     return word({ ...reply, degraded });
   }
 
   #answered(node: string): void {
-    this.#payBack?.start();
+    this.#onAnswered();
     this.#reports.answered(node, (subject) => this.#asker.nodeOf(subject));
   }
 

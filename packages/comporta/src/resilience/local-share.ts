@@ -1,6 +1,7 @@
 import type { Part } from '../algorithms/algorithm.js';
 import { sharedLimit, shareOf } from '../algorithms/share.js';
 import type { Clock } from '../core/time.js';
+import { shortSubject } from '../stores/keyspace.js';
 import { memoryStore } from '../stores/memory.js';
 import type { Action, ActionReply, Plan, PolicyStore, Room, Store, StoreReply } from '../stores/store.js';
 import { LastSeen, type Sight } from './last-seen.js';
@@ -66,6 +67,18 @@ export class LocalShare {
     if (this.#plan.blocks !== undefined) this.#block(subject, blockedMs);
   }
 
+  /** The store said this after something was done to a subject beside deciding. */
+  told(subject: string, { numbers }: StoreReply): void {
+    if (numbers.length > 0) this.#seen?.note(subject, this.#options.clock.nowUs(), numbers);
+  }
+
+  /** A block was set or (0 ms) ended by hand. */
+  block(subject: string, forMs: number): void {
+    if (this.#seen === undefined) return;
+    this.#block(subject, forMs > 0 ? forMs : undefined);
+    if (forMs === 0) void this.#part().store.act?.({ kind: 'block', subject, cost: 0 });
+  }
+
   /** Decides in place of the store, which knows nothing of what is `owed`. */
   decide({ operation, subject, cost, id }: LocalQuestion, owed: () => readonly Debt[] | undefined): StoreReply {
     const sight = this.#seen?.take(subject);
@@ -83,16 +96,23 @@ export class LocalShare {
 
   /** Who is blocked stays so in an outage; who is let in again is let in here too. */
   #block(subject: string, blockedMs: number | undefined): void {
-    const isBlocked = this.#blocked.has(subject);
+    const name = shortSubject(subject);
+    const isBlocked = this.#blocked.has(name);
     if (blockedMs === undefined && !isBlocked) return;
-    if (!isBlocked && this.#blocked.size >= BLOCKED_MAX) return;
-    if (blockedMs === undefined) this.#blocked.delete(subject);
-    else this.#blocked.add(subject);
+    if (!isBlocked && this.#blocked.size >= BLOCKED_MAX)
+      this.#blocked.delete(this.#blocked.keys().next().value as string);
+    if (blockedMs === undefined) this.#blocked.delete(name);
+    else this.#blocked.add(name);
     void this.#part().store.act?.({ kind: 'block', subject, cost: blockedMs ?? 0 });
   }
 
   refund(charge: Parameters<PolicyStore['refund']>[0]): number {
     return this.#part().store.refund(charge) as number;
+  }
+
+  /** Drops what was seen and counted here; where this is the store itself, nothing. */
+  forget(subject: string): void {
+    if (this.#seen !== undefined) this.reset(subject);
   }
 
   reset(subject: string): number {

@@ -4,6 +4,8 @@ import type { Charge, Plan, PolicyStore, StoreReply } from '../stores/store.js';
 
 /** Most subjects whose local admissions are remembered; those of further ones are not paid back. */
 const SUBJECTS_MAX = 10_000;
+/** Decisions whose ids are remembered; older ones are no longer forgiven when they are given back. */
+const RECORDED_MAX = 50_000;
 /** How many subjects each admission looks at for what no longer counts: enough to clean faster than subjects come. */
 const SWEEP_STEPS = 2;
 /** Charges sent together, and the pause between such batches: a server that has just come back needs air. */
@@ -44,6 +46,8 @@ export class PayBack {
   readonly #owed: Set<string> = new Set();
   /** Goes on where it stopped, through all that is owed. */
   #cursor: Iterator<string> = this.#owed.values();
+  /** Ids of the decisions that were recorded. */
+  readonly #recorded: Set<string> = new Set();
   #atUs = 0;
   #isRunning = false;
   #isStopped = false;
@@ -61,9 +65,11 @@ export class PayBack {
   }
 
   /** Cost that was admitted here at `atUs`. */
-  record(subject: string, cost: number, atUs: number): void {
+  record(subject: string, cost: number, atUs: number, decisionId: string): void {
     for (let i = 0; i < SWEEP_STEPS; i++) this.#sweepOne();
     if (this.#owed.size >= SUBJECTS_MAX && !this.#owed.has(subject)) return;
+    if (this.#recorded.size >= RECORDED_MAX) this.#recorded.delete(this.#recorded.keys().next().value as string);
+    this.#recorded.add(decisionId);
     this.#atUs = atUs;
     this.#owed.add(subject);
     void this.#ledger.force(
@@ -84,8 +90,14 @@ export class PayBack {
     }));
   }
 
-  /** A local admission was given back. */
+  /** Whether a decision was recorded, as far as remembered. */
+  isRecorded(decisionId: string): boolean {
+    return this.#recorded.has(decisionId);
+  }
+
+  /** A local admission was given back. What was not recorded is not owed either. */
   forgive(charge: Charge): void {
+    if (!this.#recorded.has(charge.decisionId)) return;
     this.#atUs = this.#clock.nowUs();
     void this.#ledger.refund(charge);
   }

@@ -1,4 +1,5 @@
 import type { Gates } from '../algorithms/compose-gates.js';
+import { sha1Hex } from '../core/hash.js';
 import { keysOf, refundKey } from './keyspace.js';
 import { NO_TERMS, type Plan, refundTtlMs, type Terms } from './store.js';
 
@@ -19,10 +20,17 @@ export function gateArguments(plan: Plan, terms: Terms = NO_TERMS): readonly str
   return [...punishment, ...ruling].map(String);
 }
 
+/** Where reservations of a plan's limits are noted. */
+export function reservedName({ limits }: Plan): string {
+  const names = limits.map(({ id, algorithm }) => `${id}:${algorithm.tag}`).join();
+  return `reserved-${sha1Hex(names).slice(0, 8)}`;
+}
+
 /** Every key of a subject of one policy. All share one hash tag, hence one slot. */
 export class PolicyKeys {
   readonly plan: Plan;
   readonly #prefix: string;
+  readonly #reserved: string;
   /** One per limit, in their order. */
   readonly limits: (escaped: string) => string[];
 
@@ -30,6 +38,7 @@ export class PolicyKeys {
     this.plan = plan;
     this.#prefix = prefix;
     this.limits = keysOf(plan, prefix);
+    this.#reserved = reservedName(plan);
   }
 
   /** Marks one decision as refunded or settled. */
@@ -37,9 +46,9 @@ export class PolicyKeys {
     return refundKey(this.plan, this.#prefix, escaped, decisionId);
   }
 
-  /** Notes what is reserved. */
+  /** Notes what is reserved of these limits: other limits of the policy, such as a plan's, have notes of their own. */
   reserved(escaped: string): string {
-    return this.#named(escaped, 'reserved');
+    return this.#named(escaped, this.#reserved);
   }
 
   block(escaped: string): string {

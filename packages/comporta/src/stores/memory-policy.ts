@@ -1,5 +1,6 @@
 import type { Clock } from '../core/time.js';
 import type { Waiter } from '../core/waiting.js';
+import { reservedName } from './gates.js';
 import { shortSubject } from './keyspace.js';
 import { MemoryGates } from './memory-gates.js';
 import { MemoryLimits, type Moment, momentOf } from './memory-limits.js';
@@ -37,7 +38,11 @@ export class MemoryPolicy implements PolicyStore {
     this.#limits = new MemoryLimits(plan.limits, tables);
     this.#refunds = tableOf(`${plan.policy}:refund`);
     this.#refundTtlMs = refundTtlMs(plan);
-    this.#reservations = new MemoryReservations(this.#limits, tableOf(`${plan.policy}:reserved`), this.#refundTtlMs);
+    this.#reservations = new MemoryReservations(
+      this.#limits,
+      tableOf(`${plan.policy}:${reservedName(plan)}`),
+      this.#refundTtlMs,
+    );
     const isGated = plan.blocks !== undefined || plan.haveTerms === true;
     this.#gates = isGated ? new MemoryGates(plan, tableOf) : undefined;
     this.#clock = clock;

@@ -135,9 +135,11 @@ function checkWithLibrary(file: FileConfig, report: Report): void {
   const { instances: _, allow, deny, ...options } = toGateOptions(file);
   const lists = { ...(allow === undefined ? {} : { allow }), ...(deny === undefined ? {} : { deny }) };
   const general = new Set<string>();
+  let isFaulty = false;
   options.policies.forEach((policy, i) => {
     const fault = faultOf({ ...options, ...(i === 0 ? lists : {}), policies: [policy] });
     if (fault === undefined) return;
+    isFaulty = true;
     const [message = '', hint] = fault.message.split(/; (.*)/s);
     if (fault.path[0] === 'policies') report(['policies', i, ...fault.path.slice(2)], message, hint);
     else if (!general.has(message)) {
@@ -145,6 +147,12 @@ function checkWithLibrary(file: FileConfig, report: Report): void {
       report(fault.path, message, hint);
     }
   });
+  // What each may be by itself may clash with another.
+  if (options.policies.length < 2 || isFaulty) return;
+  const clash = faultOf(options);
+  if (clash === undefined) return;
+  const [message = '', hint] = clash.message.split(/; (.*)/s);
+  report(clash.path, message, hint);
 }
 
 function faultOf(options: GateOptions<IncomingMessage>): { readonly path: Path; readonly message: string } | undefined {

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { MaybePromise } from 'comporta';
 import { NodeView, type Verdict } from 'comporta/http';
-import { retireSite, type Site } from './site.js';
+import { leaveSite, type Site } from './site.js';
 
 const PASS: Verdict = {
   allowed: true,
@@ -19,7 +19,7 @@ export function decide(site: Site, request: IncomingMessage): MaybePromise<Verdi
   const verdict = site.gate.check(new NodeView(request, request, request.url, undefined));
   if (!(verdict instanceof Promise)) return holding(site, verdict);
   site.pending++;
-  return verdict.then((settled) => holding(site, settled)).finally(() => release(site));
+  return verdict.then((settled) => holding(site, settled)).finally(() => leaveSite(site));
 }
 
 /** A verdict that is settled after the response keeps its gate open until then. */
@@ -32,13 +32,8 @@ function holding(site: Site, verdict: Verdict): Verdict {
     ...verdict,
     finish: (outcome) => {
       finish(outcome);
-      if (isHeld) release(site);
+      if (isHeld) leaveSite(site);
       isHeld = false;
     },
   };
-}
-
-function release(site: Site): void {
-  site.pending--;
-  if (site.isReplaced) void retireSite(site);
 }

@@ -2,6 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { Duplex } from 'node:stream';
 import { onNodeEnd, type Verdict } from 'comporta/http';
 import type { GatewayConfig } from '../config/types.js';
+import { within } from '../time.js';
 import { answer, answerFault } from './answer.js';
 import { answerBadRequest } from './bad-request.js';
 import { decide } from './decide.js';
@@ -30,6 +31,9 @@ export interface GatewayOptions {
   readonly onUpstreamFailure?: (failure: UpstreamFailure) => void;
 }
 
+/** How long a drained gateway waits for what is given back after the last connection was cut. */
+const ENDING_MAX_MS = 2000;
+
 /** How often connections are checked for late headers. */
 const CHECK_EVERY_MS = 1000;
 
@@ -43,6 +47,8 @@ export class Gateway {
   readonly #turns: Turns = new Turns();
   #site: Site;
   #isDraining = false;
+  /** Sites that were replaced and still owe something. */
+  readonly #endings: Set<Promise<void>> = new Set();
 
   constructor({ site, limits, onError, onUpstreamFailure = ignore }: GatewayOptions) {
     this.#site = site;
@@ -59,7 +65,9 @@ export class Gateway {
   replaceSite(site: Site): void {
     const old = this.#site;
     this.#site = site;
-    void retireSite(old);
+    const ending = retireSite(old);
+    this.#endings.add(ending);
+    void ending.then(() => this.#endings.delete(ending));
     this.#pools.keepOnly(new Set(site.routes.map(({ upstream }) => upstream)));
   }
 
@@ -69,7 +77,9 @@ export class Gateway {
     await drainServer(this.server, limitMs);
     this.#upgrades.destroy();
     await this.#pools.close();
-    await retireSite(this.#site);
+    // What was cut is given back while the store is still there.
+    const endings = Promise.all([...this.#endings, retireSite(this.#site)]);
+    await within(ENDING_MAX_MS, endings, 'requests that do not end').catch(() => undefined);
   }
 
   #createServer(limits: GatewayLimits): Server {

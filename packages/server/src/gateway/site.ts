@@ -17,6 +17,8 @@ export interface Site {
   /** Decisions still being made, and responses under way that change them: a replaced site's gate outlives them. */
   pending: number;
   isReplaced: boolean;
+  /** Told when a replaced site has ended. */
+  readonly onIdle: (() => void)[];
 }
 
 export interface SiteOptions {
@@ -42,11 +44,26 @@ export function createSite({
     maxBodyBytes: gateway.maxBodyBytes ?? Number.POSITIVE_INFINITY,
     pending: 0,
     isReplaced: false,
+    onIdle: [],
   };
 }
 
-/** Ends a site that takes no new requests, after what it still owes. */
-export async function retireSite(site: Site): Promise<void> {
+/** Ends a site that takes no new requests, after what it still owes; resolves then. */
+export function retireSite(site: Site): Promise<void> {
   site.isReplaced = true;
-  if (site.pending === 0) await site.gate?.close().catch(() => undefined);
+  return new Promise((resolve) => {
+    site.onIdle.push(resolve);
+    if (site.pending === 0) void closeGate(site);
+  });
+}
+
+/** A request has ended; the last one of a site that was replaced ends its gate. */
+export function leaveSite(site: Site): void {
+  site.pending--;
+  if (site.isReplaced && site.pending === 0) void closeGate(site);
+}
+
+async function closeGate(site: Site): Promise<void> {
+  await site.gate?.close().catch(() => undefined);
+  for (const resolve of site.onIdle.splice(0)) resolve();
 }
