@@ -127,3 +127,21 @@ describe('the lists of the whole file', () => {
     expect(problemsOf(`deny: [${entries.join()}]\n${withPolicy([])}`)).toEqual([]);
   });
 });
+
+describe('policies together', () => {
+  const file = (policies: string): string =>
+    `policies:\n${policies}gateway: { listen: 127.0.0.1:8080, routes: [{ path: /, upstream: echo }] }\n`;
+
+  it('may count everybody as one', () => {
+    expect(
+      problemsOf(file('  - { name: p, key: global, limits: { fixedWindow: { limit: 5, window: 1m } } }\n')),
+    ).toEqual([]);
+  });
+
+  it('may not bear one name in the fields', () => {
+    const limit = '{ fixedWindow: { limit: 5, window: 1m } }';
+    const two = `[{ id: b, fixedWindow: { limit: 5, window: 1m } }, { id: c, fixedWindow: { limit: 9, window: 1h } }]`;
+    const problems = problemsOf(file(`  - { name: a, limits: ${two} }\n  - { name: a.b, limits: ${limit} }\n`));
+    expect(problems).toMatchObject([{ line: 3, path: 'policies[1].name', hint: 'rename one' }]);
+  });
+});

@@ -113,3 +113,27 @@ it('keeps the places of streams that outlive a change of the file', async () => 
   streams[0]?.destroy();
   await until('the place of the client that left', hasRoom);
 });
+
+it('frees the places of what it cuts when it stops, those of an earlier file too', async () => {
+  const redis = await startServer();
+  onCleanup(() => redis.stop());
+  const store = `redis://127.0.0.1:${redis.port}`;
+  const rest = { store, onStoreFailure: 'closed', timeout: '2s' };
+  const { app, open, upstream, tunnel, hasRoom } = await start(rest);
+  await until('Redis', hasRoom);
+  let stream: Awaited<ReturnType<typeof open>>;
+  await until('a stream', async () => {
+    stream = await open();
+    return stream !== undefined;
+  });
+  const changed = { ...rest, policies: [{ ...policies[0], timeout: '3s' }] };
+  app.apply(configOf(gatewayFile(upstream.origin, { drainTime: '100ms' }, changed)));
+  await until('a tunnel', async () => typeof (await tunnel()) === 'object');
+  const held = async () => {
+    const [key] = (await redis.command('KEYS', '*:cc')) as string[];
+    return key === undefined ? 0 : Number(await redis.command('ZCARD', key));
+  };
+  expect(await held()).toBe(2);
+  await app.stop();
+  expect(await held()).toBe(0);
+});

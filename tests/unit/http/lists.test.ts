@@ -45,6 +45,13 @@ test('who is denied gets 403 as a problem, without fields, and nothing is counte
   expect(await gate.limiters.get('p0')?.peek('ip=203.0.113.9')).toMatchObject({ limits: [{ remaining: 1 }] });
 });
 
+test('a preflight is not counted, and denied like any other request', () => {
+  const headers = { origin: 'https://a.example', 'access-control-request-method': 'GET' };
+  const { check, statuses } = setUp([{}], { deny: ['198.51.100.1'] });
+  expect(statuses(3, { method: 'OPTIONS', headers })).toEqual([0, 0, 0]);
+  expect(check({ method: 'OPTIONS', headers, peer: '198.51.100.1' }).status).toBe(403);
+});
+
 test('who is allowed is not counted by that policy, and is by the others', () => {
   const { statuses, check } = setUp([{ allow: ['203.0.113.9'] }]);
   expect(statuses(3)).toEqual([0, 0, 0]);
