@@ -6,13 +6,18 @@ import { type Call, LIMIT } from './call.js';
 
 const KEY = /^cmp1:\{([^}]*)\}:([^:]*):.*:sw$/;
 
-/** Subjects that were charged more often in Redis than they were asked for. */
-export async function overcharged(servers: readonly Server[], hot: string): Promise<string[]> {
+/**
+ * Subjects that were charged more often in Redis than they were asked for. Others are of earlier cells: a server
+ * that comes back brings them along.
+ */
+export async function overcharged(servers: readonly Server[], calls: readonly Call[]): Promise<string[]> {
+  const hot = calls.find(({ isHot }) => isHot)?.subject;
+  const asked = new Set(calls.map(({ subject }) => subject));
   const lists = await Promise.all(servers.map((server) => chargesAt(server)));
   return lists.flat().flatMap(([key, charges]) => {
     const subject = KEY.exec(key)?.[1] ?? '';
     const most = subject === hot ? LIMIT : 1;
-    return /^s\d+$/.test(subject) && charges > most ? [`${key} has ${charges} charges, at most ${most}`] : [];
+    return asked.has(subject) && charges > most ? [`${key} has ${charges} charges, at most ${most}`] : [];
   });
 }
 

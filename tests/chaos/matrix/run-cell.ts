@@ -50,7 +50,7 @@ async function measure(cell: Cell, ground: Ground): Promise<Outcome> {
     const calls = heard.map((call) => withProxyStalls(call, stalls));
     const seen = ground.proxies.flatMap((proxy) => proxy.seen);
     const sent = sentWrongly(calls, seen, stalls);
-    const charged = await overcharged(await ground.primaries(), calls.find(({ isHot }) => isHot)?.subject ?? '');
+    const charged = await overcharged(await ground.primaries(), calls);
     const found: Found = {
       figures: figuresOf(calls, fault, marks),
       doubled: [...charged, ...(fault.repeats === true ? [] : sent.repeated)],
