@@ -1,5 +1,6 @@
 import { ComportaError } from '../core/errors.js';
 import type { RequestView } from '../identity/view.js';
+import { POLICY_FIELDS } from '../policies/compile.js';
 import type { Policy } from '../policies/policy.js';
 import type { MaybePromise } from '../stores/store.js';
 import { createGate, type Gate, type GateOptions, type Verdict } from './gate.js';
@@ -45,26 +46,13 @@ const MOUNTED_TWICE: ComportaError = new ComportaError(
   'rateLimit: the same limiter met a request twice; it was counted once, but mount it in one place only',
 );
 
-const POLICY_FIELDS: readonly string[] = [
-  'name',
-  'match',
-  'key',
-  'limits',
-  'cost',
-  'count',
-  'plans',
-  'plan',
-  'blocks',
-  'overrides',
-  'revision',
-  'allow',
-  'deny',
-  'shadow',
-];
+/** Fields of a policy that are the gate's where there is only one. */
+const OF_THE_GATE: readonly string[] = ['timeoutMs', 'onStoreFailure', 'instances'];
 
 function toGateOptions<Request>(options: RateLimitOptions<Request>): GateOptions<Request> {
   if (typeof options !== 'object' || options === null || 'policies' in options) return options as GateOptions<Request>;
-  const isPolicyField = ([name]: readonly [string, unknown]) => POLICY_FIELDS.includes(name);
+  const isPolicyField = ([name]: readonly [string, unknown]) =>
+    POLICY_FIELDS.includes(name) && !OF_THE_GATE.includes(name);
   const entries = Object.entries(options);
   if (options.store?.kind === 'redis' && options.name === undefined) {
     throw new ComportaError(

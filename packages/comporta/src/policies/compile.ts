@@ -33,7 +33,8 @@ export interface PolicyContext extends Pick<KeyContext, 'report'> {
   readonly clientOf: ClientOf;
 }
 
-const FIELDS: readonly string[] = [
+/** Everything that a policy may say. */
+export const POLICY_FIELDS: readonly string[] = [
   'name',
   'match',
   'key',
@@ -76,7 +77,8 @@ function compilePolicy<Request>(
 ): CompiledPolicy<Request> {
   if (typeof policy !== 'object' || policy === null) throw refusal(field, `expected a policy, got ${show(policy)}`);
   for (const name of Object.keys(policy)) {
-    if (!FIELDS.includes(name)) throw refusal(`${field}.${name}`, `unknown; a policy takes ${FIELDS.join(', ')}`);
+    if (!POLICY_FIELDS.includes(name))
+      throw refusal(`${field}.${name}`, `unknown; a policy takes ${POLICY_FIELDS.join(', ')}`);
   }
   checkName(policy.name, `${field}.name`);
   if (policy.limits === undefined) throw refusal(`${field}.limits`, 'missing; give at least one limit');
