@@ -2,7 +2,7 @@ import { memoryStore, slidingWindow, tokenBucket } from 'comporta';
 import type { RateLimitOptions } from 'comporta/http';
 import { adapterSuite } from 'comporta/testing';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { doors } from './doors.js';
+import { doors } from './doors/index.js';
 import { send } from './serve.js';
 import { ManualClock } from './stores.js';
 
@@ -48,8 +48,7 @@ test('a refusal is the same at every door, to the byte', async () => {
     status: 429,
     own: { 'content-type': 'application/problem+json', 'retry-after': '8' },
   });
-  expect(refusals[1]).toEqual(refusals[0]);
-  expect(refusals[2]).toEqual(refusals[0]);
+  for (const refusal of refusals.slice(1)) expect(refusal).toEqual(refusals[0]);
 });
 
 test.each(everyDoor)('$name: policies match by method, host and path in any spelling', async ({ open }) => {

@@ -4,7 +4,7 @@ import { concurrency, fixedWindow, memoryStore, slidingWindow } from 'comporta';
 import { createGate } from 'comporta/http';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { until } from '../../support/wait.js';
-import { doors } from './doors.js';
+import { doors } from './doors/index.js';
 
 const LIMIT = 2;
 

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { createServer, type RequestListener, request, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Readable } from 'node:stream';
+import type { StartedApp } from 'comporta/testing';
 import { onTestFinished } from 'vitest';
 
 /** What came over the wire, read by Node's own client; names as they were sent. */
@@ -29,6 +30,12 @@ export async function closeServer(server: Server): Promise<void> {
   server.closeAllConnections();
   server.close();
   await once(server, 'close');
+}
+
+/** A listener on a server of its own, as the published suite takes it. */
+export async function started(listener: RequestListener): Promise<StartedApp> {
+  const server = await listen(listener);
+  return { url: `http://127.0.0.1:${portOf({ server })}`, close: () => closeServer(server) };
 }
 
 /** Port that an application listens on. */

@@ -3,7 +3,7 @@ import type { Outcome, RateLimitOptions, RequestView } from 'comporta/http';
 import { AssertionError, adapterSuite, type StartApp } from 'comporta/testing';
 import express from 'express';
 import { expect, test } from 'vitest';
-import { doors } from '../http/doors.js';
+import { doors } from '../http/doors/index.js';
 import { closeServer, listen, portOf } from '../http/serve.js';
 
 const right = doors.express as StartApp;

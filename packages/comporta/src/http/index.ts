@@ -13,9 +13,17 @@ export type {
 } from '../policies/policy.js';
 export { type PathReadings, pathReadings } from '../policies/readings.js';
 export { applyFields, type FieldTarget } from './apply.js';
+export {
+  addressReader,
+  type ClientAddress,
+  type Platform,
+  type ReadAddress,
+  runtimeAddress,
+} from './client-address.js';
 export { createGate, type Gate, type GateOptions, type Verdict } from './gate.js';
 export { checkHook } from './gate-options.js';
 export type { Field, HeaderForm } from './headers.js';
+export { type KeepAlive, keepAliveOf, stayAwake } from './keep-alive.js';
 export { type Mounted, mount, type RateLimitOptions } from './mount.js';
 export { type NodeResponse, onNodeEnd } from './node-end.js';
 export { type NodeRequest, NodeView } from './node-view.js';

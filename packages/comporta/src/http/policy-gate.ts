@@ -74,8 +74,12 @@ export class PolicyGate<Request> implements Gate<Request> {
     }
   }
 
+  settled(): Promise<void> {
+    return this.#finishing.settled();
+  }
+
   async close(): Promise<void> {
-    await this.#finishing.settled();
+    await this.settled();
     await Promise.all(this.#rules.map(({ limiter }) => limiter.close()));
     await this.#ownStore?.close();
   }
