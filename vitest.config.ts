@@ -31,7 +31,11 @@ export default defineConfig({
       {
         // Real servers, two files at a time.
         extends: true,
-        test: { name: 'real', include: ['tests/{support,twins,conformance,e2e,package}/**/*.test.ts'], ...real },
+        test: {
+          name: 'real',
+          include: ['tests/{support,twins,conformance,e2e,package,runtimes,apps,browser}/**/*.test.ts'],
+          ...real,
+        },
       },
       {
         // Timing counts and each file starts many servers: one file at a time, with nothing beside it.

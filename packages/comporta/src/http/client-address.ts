@@ -63,7 +63,10 @@ interface RuntimeContext {
 }
 
 /** The address as Deno, Bun, srvx and Netlify tell it. */
-export function runtimeAddress(request: Request & { readonly ip?: string }, context?: unknown): string | undefined {
+export function runtimeAddress(
+  request: Request & { readonly ip?: string },
+  ...[context]: readonly unknown[]
+): string | undefined {
   const { ip, remoteAddr, requestIP } = (context ?? {}) as RuntimeContext;
   const own = remoteAddr?.hostname ?? requestIP?.call(context, request)?.address ?? request.ip;
   return own ?? (typeof ip === 'string' ? ip : undefined);
