@@ -1,11 +1,11 @@
 // What the decision costs a gateway: the same proxy with policies and without, in memory, in turns.
 //   npm run build && node bench/gateway.mjs [--rounds 7] [--seconds 3] [--connections 32]
 // Prints requests per second and gateway CPU per request of each round, and their ratios.
-import { fork } from 'node:child_process';
 import { createServer } from 'node:http';
-import { connect } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { load, measure, report, startServer } from './lib/http-load.mjs';
+import { median } from './lib/stats.mjs';
 
 const BODY = '{"hello":"from the upstream, with some bytes to carry"}';
 const self = fileURLToPath(import.meta.url);
@@ -16,7 +16,7 @@ async function runUpstream() {
     request.resume();
     response.writeHead(200, { 'content-type': 'application/json', 'content-length': BODY.length }).end(BODY);
   });
-  server.listen(0, '127.0.0.1', () => process.send({ port: server.address().port }));
+  server.listen(0, '127.0.0.1', () => report(server.address().port));
 }
 
 async function runGateway() {
@@ -27,23 +27,8 @@ async function runGateway() {
     config,
     createLog('text', (line) => process.stderr.write(line)),
   );
-  process.on('message', () => {
-    const { user, system } = process.cpuUsage();
-    process.send({ cpuUs: user + system });
-  });
-  process.send({ port: app.gateway.port });
+  report(app.gateway.port);
 }
-
-function start(name, environment = {}) {
-  const child = fork(self, [], { env: { ...process.env, ...environment, BENCH_ROLE: name } });
-  return new Promise((resolve) => child.once('message', ({ port }) => resolve({ child, port })));
-}
-
-const cpuOf = ({ child }) =>
-  new Promise((resolve) => {
-    child.once('message', ({ cpuUs }) => resolve(cpuUs));
-    child.send('cpu');
-  });
 
 const configText = (upstreamPort, hasPolicies) =>
   JSON.stringify({
@@ -59,39 +44,6 @@ const configText = (upstreamPort, hasPolicies) =>
     gateway: { listen: '127.0.0.1:0', routes: [{ path: '/', upstream: `http://127.0.0.1:${upstreamPort}` }] },
   });
 
-/** Keep-alive connections with one request in flight each, on bare sockets: the client must not be the limit. */
-async function load(port, connections, seconds) {
-  const fields = [`Host: 127.0.0.1:${port}`, 'User-Agent: bench', 'Accept: */*', 'Accept-Encoding: gzip'];
-  const request = `GET /api/items?page=2 HTTP/1.1\r\n${fields.join('\r\n')}\r\n\r\n`;
-  let done = 0;
-  let isOver = false;
-  const sockets = Array.from({ length: connections }, () => {
-    const socket = connect(port, '127.0.0.1', () => socket.write(request));
-    let tail = '';
-    socket.setNoDelay(true);
-    socket.on('data', (chunk) => {
-      tail = (tail + chunk.toString('latin1')).slice(-BODY.length);
-      if (tail !== BODY) return;
-      tail = '';
-      done++;
-      if (!isOver) socket.write(request);
-    });
-    socket.on('error', (error) => console.error(error.message));
-    return socket;
-  });
-  await new Promise((resolve) => setTimeout(resolve, seconds * 1000));
-  isOver = true;
-  for (const socket of sockets) socket.destroy();
-  return done / seconds;
-}
-
-async function measure(gateway, connections, seconds) {
-  const before = await cpuOf(gateway);
-  const perSecond = await load(gateway.port, connections, seconds);
-  return { perSecond, cpuUs: ((await cpuOf(gateway)) - before) / (perSecond * seconds) };
-}
-
-const median = (values) => [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)];
 const spread = (values) =>
   `${median(values).toFixed(2)} (${Math.min(...values).toFixed(2)} to ${Math.max(...values).toFixed(2)})`;
 
@@ -104,17 +56,18 @@ async function runBench() {
     },
   });
   const [rounds, seconds, connections] = [values.rounds, values.seconds, values.connections].map(Number);
-  const upstream = await start('upstream');
-  const limited = await start('gateway', { BENCH_CONFIG: configText(upstream.port, true) });
-  const plain = await start('gateway', { BENCH_CONFIG: configText(upstream.port, false) });
-  for (const gateway of [plain, limited]) await load(gateway.port, connections, 3);
+  const options = { connections, seconds, body: BODY };
+  const upstream = await startServer(self, { BENCH_ROLE: 'upstream' });
+  const limited = await startServer(self, { BENCH_ROLE: 'gateway', BENCH_CONFIG: configText(upstream.port, true) });
+  const plain = await startServer(self, { BENCH_ROLE: 'gateway', BENCH_CONFIG: configText(upstream.port, false) });
+  for (const gateway of [plain, limited]) await load(gateway.port, { ...options, seconds: 3 });
   const throughput = [];
   const cpu = [];
   for (let round = 1; round <= rounds; round++) {
     // The order turns each round, so that what drifts drifts for both.
     const order = round % 2 === 0 ? [plain, limited] : [limited, plain];
     const results = new Map();
-    for (const gateway of order) results.set(gateway, await measure(gateway, connections, seconds));
+    for (const gateway of order) results.set(gateway, await measure(gateway, options));
     const [on, off] = [results.get(limited), results.get(plain)];
     throughput.push(on.perSecond / off.perSecond);
     cpu.push(off.cpuUs / on.cpuUs);

@@ -28,7 +28,7 @@ function toProblem(issue: Issue, source: Source): Problem[] {
     return issue.keys.slice(0, LOOKED_AT_MAX).map((key) => unknownField([...path, key], source));
   const value = valueAt(source.value, path);
   const isMissing = value === undefined || value === null;
-  const message = isMissing && path.length > 0 ? 'missing' : describe(issue, value);
+  const message = isMissing && path.length > 0 ? 'missing' : describeIssue(issue, value);
   const hint = isMissing ? describeField(path) : hintFor(issue, value);
   return [{ ...source.locate(path, 'value'), path: formatPath(path), message, hint }];
 }
@@ -54,7 +54,8 @@ function flatten(issue: Issue, root: unknown): Issue[] {
   return branch.flatMap((inner) => flatten({ ...inner, path: [...issue.path, ...inner.path] } as Issue, root));
 }
 
-function describe(issue: Issue, value: unknown): string {
+/** What is wrong with a value, in words. */
+export function describeIssue(issue: Issue, value: unknown): string {
   if (issue.code === 'custom' || issue.code === 'invalid_format') return issue.message;
   const expected = expectation(issue);
   if (expected === undefined) return issue.message;

@@ -20,8 +20,8 @@ export interface Place {
   readonly column: number;
 }
 
-/** Reads YAML or JSON and fills in environment variables. Never throws. */
-export function readSource(text: string, environment: Environment): Source {
+/** Reads YAML or JSON and fills in environment variables, where an environment is given. Never throws. */
+export function readSource(text: string, environment: Environment | undefined): Source {
   if (text.length > TEXT_MAX_CHARS) {
     return failed([
       { line: 1, column: 1, path: '', message: `longer than ${TEXT_MAX_CHARS} characters`, hint: undefined },
@@ -40,7 +40,7 @@ export function readSource(text: string, environment: Environment): Source {
   }));
   if (document.errors.every(({ code }) => CLEAR.has(code)))
     faults.push(...repeatedKeys(document).map((offset) => ({ ...place(offset), path: '', ...REPEATED })));
-  if (faults.length === 0) faults.push(...expandAll(document, environment, place));
+  if (faults.length === 0 && environment !== undefined) faults.push(...expandAll(document, environment, place));
   if (faults.length > 0) return failed(faults);
   try {
     const value: unknown = document.toJS({ maxAliasCount: 100 });

@@ -1,0 +1,101 @@
+import type { Path } from '../config/problem.js';
+import type { Checker } from './checker.js';
+import { JoinedLevel, joined, StrictLevel } from './level.js';
+import { readLimits } from './limits.js';
+import { readRateLimit } from './rate-limit.js';
+import type { Level, Node, Rule } from './rules.js';
+
+/** A descriptor as it stands in a file. */
+export interface Setting {
+  readonly setting: unknown;
+  readonly path: Path;
+  readonly checker: Checker;
+  readonly isStrict: boolean;
+}
+
+const FIELDS: readonly string[] = [
+  'key',
+  'value',
+  'rate_limit',
+  'descriptors',
+  'shadow_mode',
+  'quota_mode',
+  'detailed_metric',
+  'value_to_metric',
+  'share_threshold',
+  'metadata',
+];
+
+/** Deeper trees are refused: no request has so many entries. */
+const DEPTH_MAX = 64;
+
+/** One level of the tree, with all below it. */
+export function readNodes(settings: readonly Setting[], mode: 'compatible' | 'strict', depth = 0): Level {
+  const nodes: Node[] = [];
+  const seen = new Set<string>();
+  for (const setting of settings) {
+    if (depth >= DEPTH_MAX) {
+      setting.checker.report(setting.path, `nested deeper than ${DEPTH_MAX} levels`);
+      break;
+    }
+    const node = readNode(setting, mode, depth);
+    if (node === undefined) continue;
+    const name = mode === 'strict' ? JSON.stringify([node.key, node.value]) : node.label;
+    if (seen.has(name)) {
+      const hint = 'keep one of them, or nest what differs below it';
+      setting.checker.report(setting.path, `${JSON.stringify(node.label)} is described twice on this level`, hint);
+    }
+    seen.add(name);
+    nodes.push(node);
+  }
+  return mode === 'strict' ? new StrictLevel(nodes) : new JoinedLevel(nodes);
+}
+
+function readNode(
+  { setting, path, checker, isStrict }: Setting,
+  mode: 'compatible' | 'strict',
+  depth: number,
+): Node | undefined {
+  const fields = checker.fields(setting, path, isStrict ? [...FIELDS, 'limits'] : FIELDS);
+  if (fields === undefined) return undefined;
+  const at = (name: string): Path => [...path, name];
+  const flag = (name: string): boolean => checker.flag(fields[name], at(name));
+  const key = checker.text(fields.key, at('key'));
+  const value = checker.text(fields.value, at('value'));
+  if (key === '') checker.report(at('key'), 'missing', 'the key of an entry of the descriptor');
+  if (isStrict && key.includes('*')) checker.report(at('key'), 'a key has no wildcards', 'put the * in the value');
+  const isShared = flag('share_threshold');
+  if (isShared && !value.includes('*'))
+    checker.report(at('share_threshold'), 'only values of a wildcard can share a limit', 'end the value with *');
+  const below = checker.list(fields.descriptors, at('descriptors'));
+  const children = below.map((child, i) => ({ setting: child, path: [...at('descriptors'), i], checker, isStrict }));
+  return {
+    label: joined(key, value),
+    key,
+    value,
+    rule: readRule(fields, path, checker, isStrict),
+    children: readNodes(children, mode, depth + 1),
+    isDetailed: flag('detailed_metric'),
+    isValueInMetric: flag('value_to_metric'),
+    isShared,
+  };
+}
+
+function readRule(
+  fields: Readonly<Record<string, unknown>>,
+  path: Path,
+  checker: Checker,
+  isStrict: boolean,
+): Rule | undefined {
+  const { rate_limit: rateLimit, limits: given, metadata } = fields;
+  const isShadow = checker.flag(fields.shadow_mode, [...path, 'shadow_mode']);
+  const isQuota = checker.flag(fields.quota_mode, [...path, 'quota_mode']);
+  const details = { isShadow, isQuota, metadata: metadata as Rule['metadata'] };
+  const limits = isStrict ? readLimits(given, [...path, 'limits'], checker) : [];
+  if (rateLimit === undefined || rateLimit === null) {
+    const none = { rate: undefined, isUnlimited: false, name: '', replaces: [] };
+    return limits.length === 0 ? undefined : { ...none, ...details, limits };
+  }
+  const read = readRateLimit(rateLimit, [...path, 'rate_limit'], checker, isStrict && limits.length === 0);
+  return read && { ...read, ...details, limits };
+}

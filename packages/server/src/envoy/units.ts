@@ -1,0 +1,28 @@
+/** Units of Envoy's rate limits, by their numbers in the protocol; a window is a unit's fixed length. */
+export type Unit = keyof typeof WINDOWS_S;
+
+const WINDOWS_S = {
+  SECOND: 1,
+  MINUTE: 60,
+  HOUR: 3600,
+  DAY: 86_400,
+  MONTH: 30 * 86_400,
+  YEAR: 365 * 86_400,
+  WEEK: 7 * 86_400,
+} as const;
+
+/** In the order of their numbers, which begin at 1: 0 is "unknown". */
+export const UNITS: readonly Unit[] = Object.keys(WINDOWS_S) as Unit[];
+
+export const windowSeconds = (unit: Unit): number => WINDOWS_S[unit];
+
+/** A unit by its number in the protocol. */
+export const unitOf = (number: number): Unit | undefined => UNITS[number - 1];
+
+export const numberOf = (unit: Unit): number => UNITS.indexOf(unit) + 1;
+
+/** A unit by its name in any case. */
+export function unitNamed(name: unknown): Unit | undefined {
+  const upper = typeof name === 'string' ? name.toUpperCase() : '';
+  return UNITS.find((unit) => unit === upper);
+}
