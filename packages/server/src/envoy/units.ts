@@ -1,7 +1,7 @@
 /** Units of Envoy's rate limits, by their numbers in the protocol; a window is a unit's fixed length. */
-export type Unit = keyof typeof WINDOWS_S;
+export type Unit = 'SECOND' | 'MINUTE' | 'HOUR' | 'DAY' | 'MONTH' | 'YEAR' | 'WEEK';
 
-const WINDOWS_S = {
+const WINDOWS_S: Readonly<Record<Unit, number>> = {
   SECOND: 1,
   MINUTE: 60,
   HOUR: 3600,
@@ -9,7 +9,7 @@ const WINDOWS_S = {
   MONTH: 30 * 86_400,
   YEAR: 365 * 86_400,
   WEEK: 7 * 86_400,
-} as const;
+};
 
 /** In the order of their numbers, which begin at 1: 0 is "unknown". */
 export const UNITS: readonly Unit[] = Object.keys(WINDOWS_S) as Unit[];

@@ -2,7 +2,6 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { Duplex } from 'node:stream';
 import { onNodeEnd, type Verdict } from 'comporta/http';
 import type { GatewayConfig } from '../config/types.js';
-import { within } from '../time.js';
 import { answer, answerFault } from './answer.js';
 import { answerBadRequest } from './bad-request.js';
 import { decide } from './decide.js';
@@ -11,7 +10,7 @@ import { type Forwarder, forward } from './forward.js';
 import { Pools } from './pools.js';
 import { faults } from './problems.js';
 import { appendOurs } from './response-headers.js';
-import { retireSite, type Site } from './site.js';
+import type { Site } from './site.js';
 import { targetFault } from './target.js';
 import { Turns } from './turns.js';
 import { Upgrades } from './upgrade.js';
@@ -31,9 +30,6 @@ export interface GatewayOptions {
   readonly onUpstreamFailure?: (failure: UpstreamFailure) => void;
 }
 
-/** How long a drained gateway waits for what is given back after the last connection was cut. */
-const ENDING_MAX_MS = 2000;
-
 /** How often connections are checked for late headers. */
 const CHECK_EVERY_MS = 1000;
 
@@ -47,8 +43,6 @@ export class Gateway {
   readonly #turns: Turns = new Turns();
   #site: Site;
   #isDraining = false;
-  /** Sites that were replaced and still owe something. */
-  readonly #endings: Set<Promise<void>> = new Set();
 
   constructor({ site, limits, onError, onUpstreamFailure = ignore }: GatewayOptions) {
     this.#site = site;
@@ -61,13 +55,9 @@ export class Gateway {
     this.server = this.#createServer(limits);
   }
 
-  /** Later requests follow the new site; the old one ends after the decisions that it still owes. */
+  /** Later requests follow the new site. */
   replaceSite(site: Site): void {
-    const old = this.#site;
     this.#site = site;
-    const ending = retireSite(old);
-    this.#endings.add(ending);
-    void ending.then(() => this.#endings.delete(ending));
     this.#pools.keepOnly(new Set(site.routes.map(({ upstream }) => upstream)));
   }
 
@@ -77,9 +67,6 @@ export class Gateway {
     await drainServer(this.server, limitMs);
     this.#upgrades.destroy();
     await this.#pools.close();
-    // What was cut is given back while the store is still there.
-    const endings = Promise.all([...this.#endings, retireSite(this.#site)]);
-    await within(ENDING_MAX_MS, endings, 'requests that do not end').catch(() => undefined);
   }
 
   #createServer(limits: GatewayLimits): Server {
@@ -121,7 +108,7 @@ export class Gateway {
       const fault = targetFault(request);
       if (fault !== undefined) return void answerFault(request, response, fault, true);
       const site = this.#site;
-      const verdict = decide(site, request);
+      const verdict = decide(site.rules, request);
       if (!(verdict instanceof Promise)) return void this.#follow(verdict, site, request, response);
       verdict
         .then((later) => this.#follow(later, site, request, response))
@@ -150,7 +137,7 @@ export class Gateway {
     const fault = targetFault(request) ?? this.#upgrades.faultOf(request);
     if (fault !== undefined) return void this.#upgrades.refuse(socket, fault);
     const site = this.#site;
-    Promise.resolve(decide(site, request))
+    Promise.resolve(decide(site.rules, request))
       .then((verdict) => this.#upgrades.follow(verdict, site, request, socket, head))
       .catch((error) => {
         this.#onError(error);

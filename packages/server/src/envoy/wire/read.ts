@@ -8,7 +8,7 @@ type Reader = protobuf.Reader;
 type ReadField = (field: number, reader: Reader) => boolean;
 
 /** Most bytes of a request, descriptors of it and entries of one: far more than any proxy sends. */
-export const REQUEST_MAX_BYTES = 4 * 1024 * 1024;
+export const REQUEST_MAX_BYTES: number = 4 * 1024 * 1024;
 const DESCRIPTORS_MAX = 10_000;
 const ENTRIES_MAX = 1000;
 

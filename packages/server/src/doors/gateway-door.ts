@@ -1,0 +1,33 @@
+import type { ServerConfig } from '../config/config.js';
+import type { GatewayConfig } from '../config/types.js';
+import type { Rules } from '../engine/rules.js';
+import { Gateway } from '../gateway/gateway.js';
+import { createSite, type Site } from '../gateway/site.js';
+import type { Log } from '../log.js';
+import type { Door } from './door.js';
+import { listen } from './listen.js';
+
+/** The reverse proxy. */
+export function gatewayDoor(config: ServerConfig, rules: Rules, log: Log): Door | undefined {
+  if (config.gateway === undefined) return undefined;
+  const { listen: address } = config.gateway;
+  const gateway = new Gateway({
+    site: siteOf(config, config.gateway, rules),
+    limits: config.gateway,
+    onError: (error) => log.error('request failed', { error: String(error) }),
+    onUpstreamFailure: (failure) => log.warn('upstream failed', { ...failure }),
+  });
+  return {
+    name: 'gateway',
+    listen: () => listen(gateway.server, address, 'gateway.listen'),
+    apply: (wanted, next) => {
+      if (wanted.gateway !== undefined) gateway.replaceSite(siteOf(wanted, wanted.gateway, next));
+    },
+    drain: (limitMs) => gateway.drain(limitMs),
+  };
+}
+
+function siteOf({ gate }: ServerConfig, gateway: GatewayConfig, rules: Rules): Site {
+  const { trustedProxies = [], forwardedHeader = 'x-forwarded-for' } = gate;
+  return createSite({ rules, gateway, trustedProxies, forwardedHeader });
+}

@@ -1,0 +1,75 @@
+import type { IncomingMessage } from 'node:http';
+import type { Store } from 'comporta';
+import { createGate } from 'comporta/http';
+import type { Alerts } from '../alerts/alerts.js';
+import type { ServerConfig } from '../config/config.js';
+import type { StoreWatch } from '../health/store-watch.js';
+import { type Log, warnOnce } from '../log.js';
+import { within } from '../time.js';
+import { Rules } from './rules.js';
+
+/** What listens to the limiters of each new gate. */
+export interface EngineOptions {
+  readonly store: Store;
+  readonly watch: StoreWatch;
+  readonly alerts: Alerts;
+  readonly log: Log;
+}
+
+/** How long the end waits for what is given back after the last connection was cut. */
+const ENDING_MAX_MS = 2000;
+
+/** Holds the rules in force, which all doors of the server decide by. */
+export class Engine {
+  readonly store: Store;
+  readonly #options: EngineOptions;
+  readonly #endings: Set<Promise<void>> = new Set();
+  #rules: Rules;
+  #config: ServerConfig;
+
+  constructor(config: ServerConfig, options: EngineOptions) {
+    this.store = options.store;
+    this.#options = options;
+    this.#config = config;
+    this.#rules = this.#build(config);
+  }
+
+  get rules(): Rules {
+    return this.#rules;
+  }
+
+  get config(): ServerConfig {
+    return this.#config;
+  }
+
+  /** Puts other rules in force: `use` gives them to the doors. When either throws, the old ones stay. */
+  apply(config: ServerConfig, use: (rules: Rules) => void): void {
+    const rules = this.#build(config);
+    use(rules);
+    const old = this.#rules;
+    this.#rules = rules;
+    this.#config = config;
+    this.#retire(old);
+  }
+
+  /** After the doors: what was cut is given back while the store is still there. */
+  async close(): Promise<void> {
+    this.#retire(this.#rules);
+    const endings = Promise.all(this.#endings);
+    await within(ENDING_MAX_MS, endings, 'requests that do not end').catch(() => undefined);
+  }
+
+  #build({ gate }: ServerConfig): Rules {
+    const { store, watch, alerts, log } = this.#options;
+    const options = { ...gate, store, onError: warnOnce(log) };
+    const built = gate.policies.length === 0 ? undefined : createGate<IncomingMessage>(options);
+    if (built !== undefined) watch.follow(built);
+    alerts.follow(built);
+    return new Rules(built);
+  }
+
+  #retire(rules: Rules): void {
+    const ending: Promise<void> = rules.retire().then(() => void this.#endings.delete(ending));
+    this.#endings.add(ending);
+  }
+}
