@@ -11,11 +11,16 @@ async function stage(name, work) {
   return result.ok;
 }
 
+/** From the network, while the checks use the processors. */
+const installRuntimes = () => run(process.execPath, ['scripts/install-runtimes.mjs']);
+
 /** Tests go on after a failed check, so that one run shows all; without a build or a server they cannot. */
 async function everything() {
-  results.push(...(await check()));
+  const [checked] = await Promise.all([check(), stage('runtimes', installRuntimes)]);
+  results.push(...checked);
   if (!(await stage('build', () => run('npm', ['run', '--silent', 'build'])))) return;
   if (!(await stage('servers', () => run(process.execPath, ['scripts/install-servers.mjs'], { live: true })))) return;
+  await stage('browser', () => run(process.execPath, ['scripts/install-browser.mjs'], { live: true }));
   await stage('real servers', () => runVitest('real', { live: true }));
   await stage('cluster and chaos', () => runVitest('alone', { live: true }));
 }

@@ -10,7 +10,7 @@ import { until } from '../support/wait.js';
 const folder = fileURLToPath(new URL('../../examples/', import.meta.url));
 const examples = readdirSync(folder).filter((name) => readdirSync(`${folder}${name}`).includes('index.mjs'));
 /** Those that have tests of their own are not asked six times. */
-const servers = examples.filter((name) => !['llm-budget', 'outbound', 'websocket'].includes(name));
+const servers = examples.filter((name) => !['grpc', 'llm-budget', 'outbound', 'websocket'].includes(name));
 
 let running: ChildProcess | undefined;
 afterEach(() => {

@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { doorsOf, emptyProject, pack, peers, root, run, tool, write } from './packed.js';
+import { doorsOf, emptyProject, linkPeers, pack, root, run, tool, write } from './packed.js';
 
 // What users install, not what the repository holds: archives made by npm, in folders far from the sources.
 const work = mkdtempSync(join(tmpdir(), 'comporta-package-'));
@@ -81,12 +81,33 @@ describe('the library in an empty folder', () => {
 describe('the library beside its peers', () => {
   const folder = emptyProject(join(work, 'peers'));
   beforeAll(async () => {
-    expect(await install(folder, library, ...peers())).toMatchObject({ ok: true });
+    expect(await install(folder, library)).toMatchObject({ ok: true });
+    expect(linkPeers(folder)).toEqual(expect.arrayContaining(['elysia', 'express', 'h3', 'hono', 'ioredis', 'redis']));
   });
 
   test('every export loads', async () => {
     write(folder, 'all.mjs', importAll);
     expect(await run(folder, process.execPath, 'all.mjs', ...doors)).toEqual({ ok: true, output: '' });
+  });
+
+  test('functions of a policy get the request of their framework, typed', async () => {
+    const code = `import { Elysia } from 'elysia';
+      import { H3 } from 'h3';
+      import { Hono } from 'hono';
+      import { tokenBucket } from 'comporta';
+      import { rateLimit as elysiaLimit } from 'comporta/elysia';
+      import { rateLimit as h3Limit } from 'comporta/h3';
+      import { rateLimit as honoLimit } from 'comporta/hono';
+      const limits = tokenBucket({ capacity: 1, refill: 1, every: '1s' });
+      new Elysia().use(elysiaLimit({ limits, key: ({ request }) => request.headers.get('x-user') ?? '' }));
+      new H3().use(h3Limit({ limits, key: ({ request }) => request.context.params?.id ?? '' }));
+      new Hono().use(honoLimit({ limits, key: ({ request }) => request.req.query('user') ?? '' }));`;
+    write(folder, 'right.ts', code);
+    write(folder, 'wrong.ts', code.replaceAll('=> request.', '=> request.nothing.'));
+    const flags = ['--noEmit', '--strict', '--target', 'es2022', '--module', 'nodenext', '--skipLibCheck'];
+    const compile = (file: string) => run(folder, tool('tsc'), ...flags, file);
+    expect(await compile('right.ts')).toEqual({ ok: true, output: '' });
+    expect((await compile('wrong.ts')).output.match(/Property 'nothing' does not exist/g)).toHaveLength(3);
   });
 });
 

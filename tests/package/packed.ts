@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -62,12 +62,22 @@ export function doorsOf(folder: string): string[] {
   return paths.map((path) => `${name}${path.slice(1)}`);
 }
 
-/** Peers of the library with the versions that this repository is tested with. */
-export function peers(): string[] {
-  const read = (path: string) =>
-    JSON.parse(readFileSync(join(root, path), 'utf8')) as Record<string, Record<string, string>>;
-  const { devDependencies = {} } = read('package.json');
-  return Object.keys(read('packages/comporta/package.json').peerDependencies ?? {}).map((name) => {
-    return `${name}@${devDependencies[name] ?? 'latest'}`;
-  });
+/**
+ * Puts the peers of the library beside it, those that this repository is tested with: npm has held their versions
+ * against the ranges already when it installed them at the root. Gives their names.
+ */
+export function linkPeers(folder: string): string[] {
+  const { peerDependencies } = JSON.parse(readFileSync(join(root, 'packages/comporta/package.json'), 'utf8')) as {
+    readonly peerDependencies: Record<string, string>;
+  };
+  const names = Object.keys(peerDependencies).filter((name) => existsSync(join(root, 'node_modules', name)));
+  for (const name of names) link(folder, name);
+  return names;
+}
+
+/** Puts a package of the root into a folder's own node_modules. */
+export function link(folder: string, name: string): void {
+  const path = join(folder, 'node_modules', name);
+  mkdirSync(dirname(path), { recursive: true });
+  symlinkSync(join(root, 'node_modules', name), path);
 }

@@ -1,7 +1,7 @@
 import { EventEmitter, once } from 'node:events';
 import { connect } from 'node:net';
 import { type ComportaError, memoryStore, slidingWindow } from 'comporta';
-import { rateLimit } from 'comporta/express';
+import { type ExpressRequest, rateLimit } from 'comporta/express';
 import type { RequestView, Verdict } from 'comporta/http';
 import express, { type Request } from 'express';
 import { expect, test } from 'vitest';
@@ -84,7 +84,7 @@ test('in a mounted router the whole path counts, and in a route its template', a
 });
 
 test('key and cost functions get Express’s own request', async () => {
-  const limiter = rateLimit<Request>({
+  const limiter = rateLimit({
     limits: slidingWindow({ limit: 5, window: '10s' }),
     store: store(),
     key: ({ request }) => request.get('x-user'),
@@ -125,7 +125,11 @@ test.each([
   ['that lacks everything', { getHeader: undefined, setHeader: undefined, end: undefined }],
 ])('a response %s breaks nothing, and the verdict still stands', (_, state) => {
   const verdicts: boolean[] = [];
-  const limiter = rateLimit({ limits, store: store(), onVerdict: ({ allowed }) => verdicts.push(allowed) });
+  const limiter = rateLimit<ExpressRequest>({
+    limits,
+    store: store(),
+    onVerdict: ({ allowed }) => verdicts.push(allowed),
+  });
   let passed = 0;
   const { written, response } = responseIn(state);
   for (let i = 0; i < 3; i++) limiter(request(), response, () => passed++);
@@ -134,7 +138,7 @@ test.each([
 });
 
 test('requests without headers of their own, socket or response context do not throw', () => {
-  const limiter = rateLimit({ limits, store: store(), onError: () => undefined });
+  const limiter = rateLimit<ExpressRequest>({ limits, store: store(), onError: () => undefined });
   const bare = { headers: {}, socket: null };
   let passed = 0;
   for (let i = 0; i < 3; i++) limiter({ ...bare }, undefined as never, () => passed++);
@@ -142,7 +146,7 @@ test('requests without headers of their own, socket or response context do not t
 });
 
 test('an error of a later handler is not swallowed', () => {
-  const limiter = rateLimit({ limits, store: store() });
+  const limiter = rateLimit<ExpressRequest>({ limits, store: store() });
   expect(() => limiter(request(), responseIn({}).response, broken)).toThrow('stream gone');
 });
 

@@ -1,7 +1,7 @@
 import { memoryStore, slidingWindow } from 'comporta';
 import { rateLimit } from 'comporta/fastify';
 import type { RequestView, Verdict } from 'comporta/http';
-import fastify, { type FastifyInstance, type FastifyRequest } from 'fastify';
+import fastify, { type FastifyInstance } from 'fastify';
 import { expect, onTestFinished, test } from 'vitest';
 import { portOf, send } from './serve.js';
 import { ManualClock } from './stores.js';
@@ -43,8 +43,12 @@ test('the template of the route is known, and key functions get Fastify’s own 
   const views: RequestView[] = [];
   const onVerdict = (_: Verdict, view: RequestView) => void views.push(view);
   const app = fastify();
-  const key = ({ request }: RequestView<FastifyRequest>) => (request.params as { id: string }).id;
-  await app.register(rateLimit<FastifyRequest>, { limits, store: store(), key, onVerdict });
+  await app.register(rateLimit, {
+    limits,
+    store: store(),
+    key: ({ request }) => `${request.hostname} ${(request.params as { id: string }).id}`,
+    onVerdict,
+  });
   app.get('/users/:id', async () => 'x');
   const port = await listen(app);
   const statuses: number[] = [];

@@ -1,6 +1,7 @@
 import { type ComportaError, memoryStore, slidingWindow } from 'comporta';
 import { withRateLimit } from 'comporta/fetch';
 import { expect, test } from 'vitest';
+import { recorded } from './outcomes.js';
 import { items } from './parse.js';
 import { ManualClock } from './stores.js';
 
@@ -81,4 +82,20 @@ test('the host comes from the header, or from the URL where the runtime keeps it
   const handler = withRateLimit(() => new Response('x'), { ...base(), match, clientAddress: () => '203.0.113.1' });
   expect((await handler(get('http://a.example:8080/x'))).headers.has('ratelimit')).toBe(true);
   expect((await handler(get('http://b.example/x'))).headers.has('ratelimit')).toBe(false);
+});
+
+test('a handler of Bun that upgraded the connection gives no response, and has ended', async () => {
+  const { options, outcomes } = recorded();
+  const handler = withRateLimit((): undefined => undefined, { ...options, clientAddress: () => '203.0.113.1' });
+  expect((await handler(get())) satisfies Response | undefined).toBe(undefined);
+  expect(outcomes).toEqual([{ status: 101, aborted: false }]);
+});
+
+test('an error that says its status ends with it, another with 500', async () => {
+  const { options, outcomes } = recorded();
+  for (const error of [Object.assign(new Error(), { status: 404 }), new Error(), { status: 200 }, null]) {
+    const fail = () => Promise.reject(error);
+    await withRateLimit(fail, { ...options, clientAddress: () => '203.0.113.1' })(get()).catch(() => undefined);
+  }
+  expect(outcomes.map(({ status }) => status)).toEqual([404, 500, 500, 500]);
 });

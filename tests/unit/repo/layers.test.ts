@@ -16,7 +16,7 @@ const LAYERS = [
   ['resilience'],
   ['limiter'],
   ['http', 'telemetry'],
-  ['adapters', 'drop-in', 'outbound', 'testing'],
+  ['adapters', 'drop-in', 'outbound', 'serving', 'testing'],
   // The files beside the folders: what the package exports.
   ['.'],
 ];
@@ -51,6 +51,8 @@ const packages: Rule = (source) =>
   importsOf(source)
     .filter(({ target }) => target === undefined)
     .flatMap(({ specifier, typeOnly, lazy }) => {
+      // The requests of Node's own servers, for those who use them.
+      if (specifier === 'node:http' && typeOnly && folderOf(source.path) === 'adapters') return [];
       const homes = CLIENTS.includes(specifier) ? ['redis'] : ['adapters', 'drop-in'];
       const owner = specifier.split('/', specifier.startsWith('@') ? 2 : 1).join('/');
       const peers = JSON.parse(read('packages/comporta/package.json')).peerDependencies as Record<string, string>;
@@ -137,6 +139,7 @@ test.each<[string, Rule, ReturnType<typeof parse>]>([
   ['a client at once', packages, inLibrary('redis/a.ts', `import { Redis } from 'ioredis';`)],
   ['a framework outside adapters/', packages, inLibrary('http/a.ts', `import type { Request } from 'express';`)],
   ['any other package', packages, inLibrary('redis/a.ts', `import type { A } from 'left-pad';`)],
+  ['a platform module in an adapter', packages, inLibrary('adapters/a.ts', `import { Server } from 'node:http';`)],
   ['a platform module', packages, inLibrary('core/a.ts', `import { hash } from 'node:crypto';`)],
   ['a required package', packages, inLibrary('redis/a.ts', `const a = require('ioredis');`)],
   ['Date.now', clocks, inLibrary('limiter/a.ts', 'const now = Date.now();')],
@@ -159,6 +162,11 @@ test.each<[string, Rule, ReturnType<typeof parse>]>([
   ['the exception as a type', layers, inLibrary('policies/policy.ts', `import type { V } from '../http/view.js';`)],
   ['a lower layer', layers, inLibrary('stores/a.ts', `import { a } from '../core/time.js';`)],
   ['a client as a type', packages, inLibrary('redis/a.ts', `import type { Redis } from 'ioredis';`)],
+  [
+    "the types of Node's servers in an adapter",
+    packages,
+    inLibrary('adapters/a.ts', `import type { S } from 'node:http';`),
+  ],
   ['a client loaded lazily', packages, inLibrary('redis/a.ts', `const load = () => import('redis');`)],
   ['a date of a given time', clocks, inLibrary('limiter/a.ts', 'const date = new Date(nowMs).getTime();')],
   ['a member of such a name', clocks, inLibrary('limiter/a.ts', 'clock.setTimeout(1); const p = { performance: 1 };')],

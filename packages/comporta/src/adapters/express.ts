@@ -1,12 +1,13 @@
+import type { Request as ExpressOwnRequest } from 'express';
 import {
   type Gate,
   mount,
+  type NodeAnswer,
   type NodeRequest,
-  type NodeResponse,
   NodeView,
+  nodeResponder,
   onNodeEnd,
   type RateLimitOptions,
-  type Responder,
   respond,
   type Verdict,
 } from '../http/index.js';
@@ -21,12 +22,7 @@ export interface ExpressRequest extends NodeRequest {
 }
 
 /** What is used of an Express or plain Node response. */
-export interface ExpressResponse extends NodeResponse {
-  statusCode: number;
-  getHeader(name: string): unknown;
-  setHeader(name: string, value: string): unknown;
-  end(body: string): unknown;
-}
+export type ExpressResponse = NodeAnswer;
 
 /** Express middleware that refuses requests over their limits. */
 export interface RateLimitMiddleware<Request> {
@@ -35,8 +31,11 @@ export interface RateLimitMiddleware<Request> {
   close(): Promise<void>;
 }
 
-/** Makes the middleware: `app.use(rateLimit({ limits: tokenBucket({ ... }) }))`. Throws when an option is wrong. */
-export function rateLimit<Request extends ExpressRequest = ExpressRequest>(
+/**
+ * Makes the middleware, for Express 4 and 5: `app.use(rateLimit({ limits: tokenBucket({ ... }) }))`. Throws when an
+ * option is wrong. On servers of connect's kind name their request: `rateLimit<IncomingMessage>({ ... })`.
+ */
+export function rateLimit<Request extends ExpressRequest = ExpressOwnRequest>(
   options: RateLimitOptions<Request>,
 ): RateLimitMiddleware<Request> {
   const { gate, check } = mount(options);
@@ -47,7 +46,7 @@ export function rateLimit<Request extends ExpressRequest = ExpressRequest>(
     );
     const goOn = (settled: Verdict) => {
       onNodeEnd(request, response, settled.finish);
-      if (respond(settled, responderOf(response))) next();
+      if (respond(settled, nodeResponder(response))) next();
     };
     if (verdict instanceof Promise) void verdict.then(goOn);
     else goOn(verdict);
@@ -58,16 +57,4 @@ export function rateLimit<Request extends ExpressRequest = ExpressRequest>(
 /** Known only where the limiter is part of a route: `app.get('/users/:id', rateLimit(...), handler)`. */
 function routeOf({ baseUrl = '', route }: ExpressRequest): string | undefined {
   return typeof route?.path === 'string' ? baseUrl + route.path : undefined;
-}
-
-function responderOf(response: ExpressResponse): Responder {
-  return {
-    isOpen: () => !(response.headersSent || response.writableEnded || response.destroyed),
-    get: (name) => response.getHeader(name),
-    set: (name, value) => void response.setHeader(name, value),
-    send: (status, body) => {
-      response.statusCode = status;
-      response.end(body);
-    },
-  };
 }

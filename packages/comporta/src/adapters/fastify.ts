@@ -1,25 +1,25 @@
-import type { NodeRequest, NodeResponse, RateLimitOptions, Responder, Verdict } from '../http/index.js';
-import { checkHook, mount, NodeView, onNodeEnd, respond } from '../http/index.js';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Responder, Route, RoutedOptions, RouteLimits, Verdict } from '../http/index.js';
+import { checkHook, NodeView, onNodeEnd, RouteMounts, respond } from '../http/index.js';
 
 export type { RateLimitOptions } from '../http/index.js';
 
-/** Settings of a route, as `config: { rateLimit: ... }`: `false` leaves it out, `cost` replaces the policies' own. */
-export type RouteRateLimit = false | { readonly cost?: number };
+/** `config: { rateLimit }` of a route: leave it out, take it in, another cost, or limits in place of the plugin's. */
+export type RouteRateLimit = RouteLimits<FastifyRequest>;
 
-/** What is read of a Fastify request. */
-export interface FastifyRequest {
-  readonly raw: NodeRequest;
-  readonly routeOptions: { readonly url?: string | undefined; readonly config?: unknown };
-}
+/** As for every adapter, and without limits of its own where `global: false` limits only the routes that ask for it. */
+export type FastifyOptions = RoutedOptions<FastifyRequest> & {
+  /** `onRequest` by default; `preHandler` decides after the body was parsed, for keys and costs that depend on it. */
+  readonly hook?: 'onRequest' | 'preHandler';
+};
 
-/** What is used of a Fastify reply. */
-export interface FastifyReply {
-  readonly sent: boolean;
-  readonly raw: NodeResponse;
-  code(status: number): unknown;
-  getHeader(name: string): unknown;
-  header(name: string, value: string): unknown;
-  send(body: Uint8Array): unknown;
+/** What `app.comporta` is: all limiters by name of the policy, and the gate of routes without limits of their own. */
+export type FastifyLimits = Pick<RouteMounts<FastifyRequest>, 'gate' | 'limiters'>;
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    readonly comporta: FastifyLimits;
+  }
 }
 
 /** What is used of a Fastify instance. */
@@ -28,27 +28,30 @@ export interface FastifyServer {
     name: 'onRequest' | 'preHandler',
     hook: (request: FastifyRequest, reply: FastifyReply, done: () => void) => void,
   ): unknown;
+  addHook(name: 'onRoute', hook: (this: object, route: Route & { readonly config?: unknown }) => void): unknown;
   addHook(name: 'onClose', hook: () => Promise<void>): unknown;
+  decorate(name: 'comporta', limits: FastifyLimits): unknown;
 }
 
-/** As for every adapter; `hook: 'preHandler'` decides after the body was parsed, for costs that depend on it. */
-export type FastifyOptions<Request = unknown> = RateLimitOptions<Request> & {
-  /** `onRequest` by default: refused requests then cost no parsing. */
-  readonly hook?: 'onRequest' | 'preHandler';
-};
-
 /** Fastify plugin that refuses requests over their limits: `app.register(rateLimit, { limits: tokenBucket(...) })`. */
-export async function rateLimit<Request extends FastifyRequest = FastifyRequest>(
-  server: FastifyServer,
-  { hook, ...options }: FastifyOptions<Request>,
-): Promise<void> {
-  const { gate, check } = mount<Request>(options as RateLimitOptions<Request>);
-  server.addHook('onClose', () => gate.close());
+export async function rateLimit(server: FastifyServer, { hook, ...options }: FastifyOptions): Promise<void> {
+  const mounts = new RouteMounts(options as RoutedOptions<FastifyRequest>);
+  if (!Object.hasOwn(server, 'comporta')) server.decorate('comporta', mounts);
+  /** Of plugins around a route the innermost reads its settings; all heed `false`. */
+  const settingsOf = (scope: object, config: unknown): unknown => {
+    const { rateLimit: own } = (config ?? {}) as { readonly rateLimit?: RouteRateLimit };
+    return own === false || (scope as { readonly comporta?: unknown }).comporta === mounts ? own : undefined;
+  };
+  server.addHook('onClose', () => mounts.close());
+  server.addHook('onRoute', function (route) {
+    mounts.add(settingsOf(this, route.config), route);
+  });
   server.addHook(checkHook(hook), (request, reply, next) => {
-    const { url, config } = request.routeOptions;
-    const own = (config as { readonly rateLimit?: RouteRateLimit } | undefined)?.rateLimit;
-    if (own === false) return next();
-    const verdict = check(request, new NodeView(request.raw, request as Request, request.raw.url, url), own?.cost);
+    const route = request.routeOptions;
+    const { mounted, cost } = mounts.of(settingsOf(request.server, route.config), route);
+    if (mounted === undefined) return next();
+    const view = new NodeView(request.raw, request, request.raw.url, route.url);
+    const verdict = mounted.check(request, view, cost);
     const goOn = (settled: Verdict) => {
       onNodeEnd(request.raw, reply.raw, settled.finish);
       if (respond(settled, responderOf(reply))) next();
@@ -58,7 +61,7 @@ export async function rateLimit<Request extends FastifyRequest = FastifyRequest>
   });
 }
 
-// Hooks are for the whole application, not only for the plugin's own scope.
+// Hooks are for the scope that registers the plugin, not only for the plugin's own.
 Object.assign(rateLimit, { [Symbol.for('skip-override')]: true, [Symbol.for('fastify.display-name')]: 'comporta' });
 
 const utf8: TextEncoder = new TextEncoder();
@@ -68,10 +71,7 @@ function responderOf(reply: FastifyReply): Responder {
     isOpen: () => !(reply.sent || reply.raw.headersSent || reply.raw.destroyed),
     get: (name) => reply.getHeader(name),
     set: (name, value) => void reply.header(name, value),
-    send: (status, body) => {
-      reply.code(status);
-      // Bytes, since Fastify would add a charset to the type of a text.
-      reply.send(utf8.encode(body));
-    },
+    // Bytes, since Fastify would add a charset to the type of a text.
+    send: (status, body) => void reply.code(status).send(utf8.encode(body)),
   };
 }

@@ -12,28 +12,35 @@ export interface Ask {
   readonly shadow: boolean;
 }
 
+/** Told of work that goes on after a decision. */
+export type Background = (work: Promise<unknown>) => void;
+
 /**
  * Decisions on all asks, made in parallel, in their order. A request that is refused costs nobody
  * anything, shadow policies included.
  */
-export function decideEach(asks: readonly Ask[], options: CallOptions): MaybePromise<readonly Decision[]> {
+export function decideEach(
+  asks: readonly Ask[],
+  options: CallOptions,
+  background: Background,
+): MaybePromise<readonly Decision[]> {
   const [only] = asks;
   if (asks.length === 1 && only !== undefined) return chain(decideOne(only, options), (decision) => [decision]);
-  return chain(all(askAll(asks, options)), (decisions) => {
+  return chain(all(askAll(asks, options, background)), (decisions) => {
     const isRefused = decisions.some(({ allowed }, i) => !allowed && asks[i]?.shadow === false);
-    if (isRefused) giveBack(asks, decisions);
+    if (isRefused) background(giveBack(asks, decisions));
     return decisions;
   });
 }
 
 /** What one limiter throws is thrown; what was asked before it goes back. */
-function askAll(asks: readonly Ask[], options: CallOptions): readonly MaybePromise<Decision>[] {
+function askAll(asks: readonly Ask[], options: CallOptions, background: Background): readonly MaybePromise<Decision>[] {
   const answers: MaybePromise<Decision>[] = [];
   try {
     for (const ask of asks) answers.push(decideOne(ask, options));
     return answers;
   } catch (error) {
-    void Promise.all(answers).then((decisions) => giveBack(asks, decisions));
+    background(Promise.all(answers).then((decisions) => giveBack(asks, decisions)));
     throw error;
   }
 }
@@ -43,11 +50,10 @@ function decideOne({ limiter, subject, cost, plan, shadow }: Ask, options: CallO
   return limiter.decide(subject, { ...options, cost, shadow, ...(plan === undefined ? {} : { plan }) });
 }
 
-function giveBack(asks: readonly Ask[], decisions: readonly Decision[]): void {
-  decisions.forEach((decision, i) => {
-    // A limiter that was closed meanwhile has nothing to give back to.
-    if (decision.allowed) asks[i]?.limiter.refund(decision).catch(() => {});
-  });
+function giveBack(asks: readonly Ask[], decisions: readonly Decision[]): Promise<unknown> {
+  const refunds = decisions.map((decision, i) => (decision.allowed ? asks[i]?.limiter.refund(decision) : undefined));
+  // A limiter that was closed meanwhile has nothing to give back to.
+  return Promise.allSettled(refunds);
 }
 
 /** Goes on at once with a value, later with a promise: answers from memory cost no turn of the event loop. */

@@ -7,10 +7,11 @@ export type ReadAddress<Args extends readonly unknown[]> = (...args: Args) => st
 export type Platform = keyof typeof PLATFORMS;
 
 const PLATFORMS = {
-  cloudflare: (headers: Headers) => headers.get('cf-connecting-ip'),
-  fly: (headers: Headers) => headers.get('fly-client-ip'),
-  netlify: (headers: Headers) => headers.get('x-nf-client-connection-ip'),
-  vercel: (headers: Headers) => headers.get('x-real-ip'),
+  'azure-front-door': (headers: Headers): string | null => headers.get('x-azure-socketip'),
+  cloudflare: (headers: Headers): string | null => headers.get('cf-connecting-ip'),
+  fly: (headers: Headers): string | null => headers.get('fly-client-ip'),
+  netlify: (headers: Headers): string | null => headers.get('x-nf-client-connection-ip'),
+  vercel: (headers: Headers): string | null => headers.get('x-real-ip'),
 } as const;
 
 /** How a web adapter learns the address: by its own ways when left out. */
@@ -25,7 +26,7 @@ export function addressReader<Args extends readonly unknown[]>(
   headersOf: (...args: Args) => Headers,
   otherwise: ReadAddress<Args>,
 ): ReadAddress<Args> {
-  const read = typeof option === 'string' ? ofPlatform(option, headersOf) : (option ?? otherwise);
+  const read = typeof option === 'string' ? ofPlatform(option, headersOf) : option === undefined ? otherwise : option;
   if (typeof read !== 'function') throw refusal(option);
   return (...args) => {
     try {
@@ -55,19 +56,24 @@ function refusal(option: unknown): ComportaError {
   );
 }
 
-/** What Deno and Bun pass beside the request; srvx sets `ip` on it, Netlify on its context. */
+/** What runtimes and platforms pass beside the request. */
 interface RuntimeContext {
+  /** Of Netlify. */
   readonly ip?: unknown;
+  /** Of Deno. */
   readonly remoteAddr?: { readonly hostname?: string };
+  /** Of Bun. */
   requestIP?(request: Request): { readonly address: string } | null;
+  /** Of Hono's server on Node. */
+  readonly incoming?: { readonly socket?: { readonly remoteAddress?: string } };
 }
 
-/** The address as Deno, Bun, srvx and Netlify tell it. */
+/** The address as Deno, Bun, srvx, Netlify and Hono's server on Node tell it. */
 export function runtimeAddress(
-  request: Request & { readonly ip?: string },
+  request: Request & { readonly ip?: string | undefined },
   ...[context]: readonly unknown[]
 ): string | undefined {
-  const { ip, remoteAddr, requestIP } = (context ?? {}) as RuntimeContext;
-  const own = remoteAddr?.hostname ?? requestIP?.call(context, request)?.address ?? request.ip;
-  return own ?? (typeof ip === 'string' ? ip : undefined);
+  const { ip, remoteAddr, requestIP, incoming } = (context ?? {}) as RuntimeContext;
+  const own = remoteAddr?.hostname ?? requestIP?.call(context, request)?.address ?? incoming?.socket?.remoteAddress;
+  return own ?? request.ip ?? (typeof ip === 'string' ? ip : undefined);
 }

@@ -6,7 +6,7 @@ import type { Report } from './report.js';
 /** Something to do when a request has ended. May return a promise. */
 export type Task = (outcome: Outcome) => unknown;
 
-/** What is still being done for requests that have ended. */
+/** What is still being done for requests that have ended or were refused. */
 export class Finishing {
   readonly #report: Report;
   readonly #running: Set<Promise<void>> = new Set();
@@ -25,6 +25,18 @@ export class Finishing {
     };
   }
 
+  /** Counts work among what is being done. */
+  add(work: Promise<unknown>): void {
+    const running: Promise<void> = work.then(
+      () => void this.#running.delete(running),
+      (error) => {
+        this.#running.delete(running);
+        this.#fault(error);
+      },
+    );
+    this.#running.add(running);
+  }
+
   /** Resolves when what is being done now is done; never rejects. */
   async settled(): Promise<void> {
     await Promise.all(this.#running);
@@ -33,15 +45,7 @@ export class Finishing {
   #run(task: Task, outcome: Outcome): void {
     try {
       const done = task(outcome);
-      if (!(done instanceof Promise)) return;
-      const running: Promise<void> = done.then(
-        () => void this.#running.delete(running),
-        (error) => {
-          this.#running.delete(running);
-          this.#fault(error);
-        },
-      );
-      this.#running.add(running);
+      if (done instanceof Promise) this.add(done);
     } catch (error) {
       this.#fault(error);
     }

@@ -67,7 +67,7 @@ export interface Gate<Request = unknown> {
   check(view: RequestView<Request>, signal?: AbortSignal, cost?: number): MaybePromise<Verdict>;
   /** The limiter of each policy, by name. */
   readonly limiters: ReadonlyMap<string, Limiter>;
-  /** Resolves when all is done that responses which have ended still change; never rejects. */
+  /** Resolves when all is done that refusals and responses which have ended still change; never rejects. */
   settled(): Promise<void>;
   /** Ends the limiters, and the store when the gate made it, after what responses that have ended still change. */
   close(): Promise<void>;

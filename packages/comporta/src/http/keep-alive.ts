@@ -30,12 +30,20 @@ function vercelContext(): Required<Context> | undefined {
   return isContext(context) ? context : undefined;
 }
 
-/** The same verdict; what it leaves to do when the response has ended keeps the instance awake. */
+/**
+ * The same verdict; what it leaves to do keeps the instance awake: after the response has ended, or after a
+ * refusal by one of several policies, which gives back what the others charged.
+ */
 export function stayAwake(verdict: Verdict, keepAlive: KeepAlive | undefined, gate: Pick<Gate, 'settled'>): Verdict {
-  const { finish } = verdict;
-  if (finish === undefined || keepAlive === undefined) return verdict;
+  const { allowed, decisions, finish } = verdict;
+  if (keepAlive === undefined) return verdict;
+  if (finish === undefined) {
+    if (!allowed && decisions.length > 1) hold(keepAlive, gate.settled());
+    return verdict;
+  }
   let isDone: () => void = () => undefined;
-  keepAlive(
+  hold(
+    keepAlive,
     new Promise<void>((resolve) => {
       isDone = resolve;
     }),
@@ -47,4 +55,13 @@ export function stayAwake(verdict: Verdict, keepAlive: KeepAlive | undefined, ga
       void gate.settled().then(isDone);
     },
   };
+}
+
+/** A platform that takes no more work changes nothing about the request. */
+function hold(keepAlive: KeepAlive, work: Promise<unknown>): void {
+  try {
+    keepAlive(work);
+  } catch {
+    // The work goes on for as long as the instance is awake.
+  }
 }

@@ -38,6 +38,7 @@ export class PolicyGate<Request> implements Gate<Request> {
   readonly #write: HeaderWriter;
   readonly #report: Report;
   readonly #finishing: Finishing;
+  readonly #inBackground = (work: Promise<unknown>): void => this.#finishing.add(work);
   readonly #isAllowed: IsListed<Request> | undefined;
   readonly #isDenied: IsListed<Request> | undefined;
   readonly #options: GateOptions<Request>;
@@ -97,7 +98,9 @@ export class PolicyGate<Request> implements Gate<Request> {
     if (isDenied) return forbidden(deniedBy);
     if (asks.length === 0) return deniedBy === NOBODY ? ALLOWED : { ...ALLOWED, deniedBy };
     const options: CallOptions = signal === undefined ? {} : { signal };
-    return chain(decideEach(asks, options), (decisions) => this.#conclude(view, meeting, decisions));
+    return chain(decideEach(asks, options, this.#inBackground), (decisions) =>
+      this.#conclude(view, meeting, decisions),
+    );
   }
 
   #meet(view: RequestView<Request>, given: number | undefined): Meeting<Request> {

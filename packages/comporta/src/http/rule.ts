@@ -5,6 +5,7 @@ import type { CompiledPolicy } from '../policies/compile.js';
 import type { Store } from '../stores/store.js';
 import { DecidedFields } from './decided-fields.js';
 import type { GateOptions } from './gate.js';
+import { holdsPlaces } from './unsettled.js';
 
 /** A policy at work: compiled, with its limiter and its fields. */
 export interface Rule<Request = unknown> extends CompiledPolicy<Request> {
@@ -26,9 +27,8 @@ export function createRule<Request>(
 }
 
 /** Limits that this process does not know yet, of a subject or of a newer revision, may count places too. */
-function mayHold({ limits, plans = {}, overrides, revision }: CompiledPolicy<never>['policy']): boolean {
-  if (overrides === true || revision !== undefined) return true;
-  return [limits, ...Object.values(plans)].flat().some(({ algorithm }) => algorithm.holds === true);
+function mayHold(policy: CompiledPolicy<never>['policy']): boolean {
+  return policy.overrides === true || policy.revision !== undefined || holdsPlaces(policy);
 }
 
 function limiterOf<Request>(

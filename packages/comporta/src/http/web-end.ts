@@ -2,13 +2,14 @@ import { onAbort } from '../core/abort.js';
 import type { Outcome } from '../policies/policy.js';
 import { applyFields } from './apply.js';
 import type { Verdict } from './gate.js';
+import { thrownStatus } from './thrown-status.js';
 
 /** Answers a request as its verdict says; the handler runs only when it allows. */
-export async function answerWeb(
+export async function answerWeb<Answer extends Response | undefined>(
   request: Request,
   verdict: Verdict,
-  handle: () => Response | Promise<Response>,
-): Promise<Response> {
+  handle: () => Answer | Promise<Answer>,
+): Promise<Answer | Response> {
   const { allowed, body, status, finish } = verdict;
   if (!allowed) return withFields(new Response(body, { status }), verdict);
   if (finish === undefined) return withFields(await handle(), verdict);
@@ -23,14 +24,17 @@ export async function answerWeb(
   try {
     return watched(request, withFields(await handle(), verdict), end);
   } catch (error) {
-    end({ status: 500, aborted: false });
+    end({ status: thrownStatus(error), aborted: false });
     throw error;
   }
 }
 
+/** What Bun's handlers answer with after an upgrade stands for this. */
+const SWITCHED = { status: 101, body: null };
+
 /** Fetched and redirect responses cannot be changed, only copied; an upgrade (101) cannot even be copied. */
-function withFields(response: Response, verdict: Verdict): Response {
-  if (verdict.headers.length === 0 || response.status < 200) return response;
+function withFields<Answer extends Response | undefined>(response: Answer, verdict: Verdict): Answer | Response {
+  if (verdict.headers.length === 0 || response === undefined || response.status < 200) return response;
   try {
     return setFields(response, verdict);
   } catch {
@@ -45,8 +49,12 @@ function setFields(response: Response, verdict: Verdict): Response {
 }
 
 /** A response whose end is told. Without a body that somebody will read, it ends at once. */
-function watched(request: Request, response: Response, end: (outcome: Outcome) => void): Response {
-  const { status, body } = response;
+function watched<Answer extends Response | undefined>(
+  request: Request,
+  response: Answer,
+  end: (outcome: Outcome) => void,
+): Answer | Response {
+  const { status, body } = response ?? SWITCHED;
   if (body === null || body.locked || request.method === 'HEAD' || status < 200) {
     end({ status, aborted: false });
     return response;

@@ -1,27 +1,30 @@
 import type { RequestView } from '../identity/view.js';
 
-/** A view of a web-standard request. */
-export class WebView implements RequestView<Request> {
-  readonly request: Request;
+/** A view of a web-standard request; `own` is what key and cost functions get where a framework has its own. */
+export class WebView<Own = Request> implements RequestView<Own> {
+  readonly request: Own;
   readonly peerAddress: string | undefined;
-  readonly route: undefined = undefined;
+  readonly route: string | undefined;
+  readonly #web: Request;
 
-  constructor(request: Request, peerAddress: string | undefined) {
-    this.request = request;
+  constructor(web: Request, peerAddress: string | undefined, own?: Own, route?: string) {
+    this.#web = web;
+    this.request = own ?? (web as Own);
     this.peerAddress = peerAddress;
+    this.route = route;
   }
 
   get method(): string {
-    return this.request.method;
+    return this.#web.method;
   }
 
   get url(): string {
-    return this.request.url;
+    return this.#web.url;
   }
 
   /** The runtime joins the lines of a header in order. Some move Host into the URL. */
   header(name: string): readonly string[] {
-    const value = this.request.headers.get(name) ?? (name === 'host' ? new URL(this.request.url).host : null);
+    const value = this.#web.headers.get(name) ?? (name === 'host' ? new URL(this.#web.url).host : null);
     return value === null ? [] : [value];
   }
 }

@@ -1,12 +1,12 @@
 import type { Decision, DenialReason, LimitState } from '../core/decision.js';
-import { PROCESS_ID } from '../core/process-id.js';
+import { processId } from '../core/process-id.js';
 import type { Plan, StoreReply } from '../stores/store.js';
 
-/** With {@link PROCESS_ID}, makes ids unique over processes at the cost of one addition per decision. */
+/** With {@link processId}, makes ids unique over processes at the cost of one addition per decision. */
 let count = 0;
 
 /** A new id of a decision. */
-export const nextId = (): string => `${PROCESS_ID}${(count++).toString(36)}`;
+export const nextId = (): string => `${processId()}${(count++).toString(36)}`;
 
 /** First character of the ids of looks: no other id begins so. */
 const LOOK = '.';

@@ -1,11 +1,11 @@
 import type { Limit } from '../algorithms/algorithm.js';
 import { checkName, withIds } from '../algorithms/limits.js';
+import { LIMITS_MAX } from '../algorithms/written.js';
 import { type Duration, durationMs } from '../core/duration.js';
 import { ComportaError, show } from '../core/errors.js';
 import type { Blocks, Plan } from '../stores/store.js';
 import type { LimiterOptions } from './limiter.js';
 
-export const LIMITS_MAX = 8;
 const PLANS_MAX = 1000;
 const AFTER_MAX = 1_000_000;
 

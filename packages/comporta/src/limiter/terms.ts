@@ -1,8 +1,8 @@
 import type { Limit } from '../algorithms/algorithm.js';
-import { limitKinds, withIds } from '../algorithms/limits.js';
+import { readLimits, writeLimits } from '../algorithms/written.js';
 import { ComportaError, show } from '../core/errors.js';
 import type { Plan } from '../stores/store.js';
-import { LIMITS_MAX, limitsOf } from './plan.js';
+import { limitsOf } from './plan.js';
 
 /** The limits that a policy gives: its own, and those of its plans by name. */
 export interface Table {
@@ -21,15 +21,13 @@ export type Reading =
   | { readonly kind: 'revision'; readonly revision: number; readonly table: Table }
   | { readonly kind: 'override'; readonly plan: string | undefined; readonly limits: Plan['limits'] | undefined };
 
-/** A limit as a configuration file writes it. */
-type Written = Readonly<Record<string, unknown>>;
-
 /** Text of a whole policy at a revision; the same in every process that has the same settings. */
 export function revisionText(revision: number, { limits, plans }: Table): string {
   const written = Object.fromEntries(
-    [...plans].sort(([a], [b]) => (a < b ? -1 : 1)).map(([name, of]) => [name, write(of)]),
+    [...plans].sort(([a], [b]) => (a < b ? -1 : 1)).map(([name, of]) => [name, writeLimits(of)]),
   );
-  return `r${revision}${JSON.stringify({ limits: write(limits), ...(plans.size > 0 ? { plans: written } : {}) })}`;
+  const own = writeLimits(limits);
+  return `r${revision}${JSON.stringify({ limits: own, ...(plans.size > 0 ? { plans: written } : {}) })}`;
 }
 
 /** Throws `ERR_OPTION` or `ERR_LIMIT` for an override that cannot be meant. */
@@ -39,7 +37,8 @@ export function overrideText(override: Override): string {
     const message = `override: expected { plan } or { limits }, got ${show(override)}`;
     throw new ComportaError('ERR_OPTION', message, 'override');
   }
-  return `o${JSON.stringify(limits === undefined ? { plan } : { limits: write(limitsOf(limits, 'override.limits')) })}`;
+  if (limits === undefined) return `o${JSON.stringify({ plan })}`;
+  return `o${JSON.stringify({ limits: writeLimits(limitsOf(limits, 'override.limits')) })}`;
 }
 
 const FORM = /^(?:(o)|r(\d+))(\{.*)$/s;
@@ -58,33 +57,16 @@ export function readTerms(text: string): Reading {
       readonly plans?: object;
     };
     if (kind === undefined) {
-      const plans = Object.entries(value.plans ?? {}).map(([name, limits]) => [name, read(limits)] as const);
+      const plans = Object.entries(value.plans ?? {}).map(([name, limits]) => [name, readLimits(limits)] as const);
       return {
         kind: 'revision',
         revision: Number(revision),
-        table: { limits: read(value.limits), plans: new Map(plans) },
+        table: { limits: readLimits(value.limits), plans: new Map(plans) },
       };
     }
     if (typeof value.plan === 'string') return { kind: 'override', plan: value.plan, limits: undefined };
-    return { kind: 'override', plan: undefined, limits: read(value.limits) };
+    return { kind: 'override', plan: undefined, limits: readLimits(value.limits) };
   } catch {
     return { kind: 'unknown', revision: kind === undefined ? Number(revision) : Number.POSITIVE_INFINITY };
   }
-}
-
-function write(limits: Plan['limits']): readonly Written[] {
-  return limits.map(({ id, algorithm, settings }) => ({ id, [algorithm.name]: settings }));
-}
-
-function read(limits: unknown): Plan['limits'] {
-  const written = limits as readonly Written[];
-  if (written.length === 0 || written.length > LIMITS_MAX) throw new Error(`${written.length} limits`);
-  return withIds(
-    written.map(({ id, ...kinds }) => {
-      const [[name, settings] = []] = Object.entries(kinds);
-      const kind = limitKinds[name as string];
-      if (kind === undefined) throw new Error(`unknown limit ${name}`);
-      return kind.build(settings as Written, id as string);
-    }),
-  );
 }

@@ -11,6 +11,7 @@ import {
 } from './node-redis.js';
 import { type Connectable, followSentinels } from './sentinel.js';
 import { type Address, parseStoreUrl } from './url.js';
+import { refuseOnWorkers } from './workers.js';
 
 /** The parts of the `redis` package used here, loaded only when a store is made from a URL. */
 interface NodeRedisModule {
@@ -28,6 +29,7 @@ const MAP_MS = 1000;
  * every call fails at once, so that the failure mode decides and a process starts without Redis.
  */
 export function connectUrl(text: string, clock: Clock, options: ConnectOptions = {}): RedisClient {
+  refuseOnWorkers();
   const address = parseStoreUrl(text);
   checkConnectOptions(options, address);
   let client: RedisClient | undefined;

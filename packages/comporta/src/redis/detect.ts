@@ -2,25 +2,31 @@ import { ComportaError, show } from '../core/errors.js';
 import type { RedisClient } from './client.js';
 import { fromIoredis, fromIoredisCluster, type IoredisClusterLike, type IoredisLike } from './ioredis.js';
 import { fromNodeRedis, fromNodeRedisCluster, type NodeRedisClusterLike, type NodeRedisLike } from './node-redis.js';
+import { refuseOnWorkers } from './workers.js';
 
 /** A client that a Redis store can be made from. */
 export type SupportedClient = IoredisLike | IoredisClusterLike | NodeRedisLike | NodeRedisClusterLike;
 
 /** Clients that cannot keep the promises of a store, and what to use in their place. */
-const REFUSED: Readonly<Record<'sentinel' | 'pool', string>> = {
+const REFUSED: Readonly<Record<'sentinel' | 'pool' | 'upstash', string>> = {
   sentinel:
     'createSentinel of node-redis sends a command again after a lost connection, which charges a request twice; ' +
     "use a store URL: redisStore('redis-sentinel://host:port,host:port/name')",
   pool:
     'a pool of node-redis makes calls wait for a free connection; one connection takes all of them: ' +
     'use createClient({ url, ...nodeRedisPreset })',
+  upstash:
+    'a client of @upstash/redis sends a command again when it fails, which charges a request twice; ' +
+    'use upstashStore({ url, token }) of comporta/upstash',
 };
 
 /** Finds out which library a client is of, by the methods it has; throws `ERR_CLIENT` when none fits. */
 export function detect(client: SupportedClient): RedisClient {
+  refuseOnWorkers();
   const has = (name: string) => typeof (client as unknown as Record<string, unknown> | null)?.[name] === 'function';
   if (has('getSentinelNode')) throw refusal(REFUSED.sentinel);
   if (has('execute') && has('sendCommand') && !('isReady' in client)) throw refusal(REFUSED.pool);
+  if (has('evalsha') && has('createScript')) throw refusal(REFUSED.upstash);
   if (has('nodes') && has('refreshSlotsCache')) return fromIoredisCluster(client as IoredisClusterLike);
   if (has('call') && has('evalsha')) return fromIoredis(client as IoredisLike);
   if (has('nodeClient') && has('sendCommand')) return fromNodeRedisCluster(client as NodeRedisClusterLike);

@@ -44,12 +44,13 @@ export class ScriptRunner {
   }
 
   /** What `decode` makes of the reply; rejects with a {@link StoreError}. */
-  run<T>(call: ScriptCall, decode: (reply: unknown) => T): Promise<T> {
+  run<T>(given: ScriptCall, decode: (reply: unknown) => T): Promise<T> {
+    const call = this.#client.dialect === undefined ? given : this.#translated(given);
     const node = this.#client.nodeOf(call.slot);
     if (node?.isReady() !== true) return Promise.reject(this.#notReady(node));
     this.#silence.sent(node, this.#nowMs(), call.waiter?.timeoutMs);
     this.#connected?.add(node);
-    return node.send(call.command).then(
+    return node.send(call.command, call.waiter).then(
       (reply) => {
         this.#silence.answered(node);
         return decode(reply);
@@ -77,6 +78,11 @@ export class ScriptRunner {
     // Asked so that a connection that is not there begins now, and not with the next call that may go out.
     node.isReady();
     this.#silence.timedOut(node, this.#nowMs());
+  }
+
+  #translated(call: ScriptCall): ScriptCall {
+    const script = this.#client.dialect?.(call.script) ?? call.script;
+    return { ...call, script, command: ['EVALSHA', script.sha, ...call.command.slice(2)] };
   }
 
   #nowMs(): number {
@@ -119,23 +125,23 @@ export class ScriptRunner {
     if (redirect.kind === 'noScript') return this.#teach(call, node, attempt === 1);
     if (redirect.kind === 'tryAgain') await this.#pause();
     assertWanted(call);
-    if (redirect.kind !== 'ask') return node.send(call.command);
+    if (redirect.kind !== 'ask') return node.send(call.command, call.waiter);
     // Both are written in this turn, so nothing comes between them. EVAL, for the target may not know the script.
     node.send(['ASKING']).catch(() => undefined);
-    return node.send(withText(call));
+    return node.send(withText(call), call.waiter);
   }
 
   /** EVAL runs the call and caches the script where its key lives, which SCRIPT LOAD cannot promise in a cluster. */
   async #teach(call: ScriptCall, node: RedisNode, mayWait: boolean): Promise<unknown> {
     const name = `${node.address} ${call.script.sha}`;
-    const other = mayWait ? this.#loading.get(name) : undefined;
+    const other = mayWait && this.#client.joins !== false ? this.#loading.get(name) : undefined;
     if (other !== undefined) {
       await other;
       assertWanted(call);
-      return node.send(call.command);
+      return node.send(call.command, call.waiter);
     }
     assertWanted(call);
-    const sent = node.send(withText(call));
+    const sent = node.send(withText(call), call.waiter);
     const done = () => void this.#loading.delete(name);
     this.#loading.set(name, sent.then(done, done));
     return sent;

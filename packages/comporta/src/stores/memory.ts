@@ -1,6 +1,7 @@
 import { ComportaError, show } from '../core/errors.js';
 import { type Clock, systemClock } from '../core/time.js';
 import { MemoryPolicy } from './memory-policy.js';
+import { MemoryPresence } from './memory-presence.js';
 import { MemoryTable } from './memory-table.js';
 import type { Store } from './store.js';
 
@@ -57,11 +58,13 @@ function opened(
     tables.set(name, table);
     return table;
   };
+  const presence = new MemoryPresence(clock);
   return {
     kind: 'memory',
     bind: (plan) => new MemoryPolicy(plan, tableOf, clock),
     ping: () => Promise.resolve(),
     ready: () => Promise.resolve(),
+    beat: (who, policies) => presence.beat(who, policies),
     warn: onWarning,
     close: async () => tables.clear(),
   };

@@ -1,7 +1,4 @@
 import type { Part } from '../algorithms/algorithm.js';
-import type { Script } from '../algorithms/compose.js';
-import { sha1Hex } from '../core/hash.js';
-import { PROCESS_ID } from '../core/process-id.js';
 import { StoreError } from '../core/waiting.js';
 
 /** One process, as long as nothing is known of others. */
@@ -10,38 +7,12 @@ export const ALONE: Part = { processes: 1, rank: 0 };
 /** A process says this often that it is alive, while it has traffic ... */
 const EVERY_MS = 2000;
 /** ... and counts for so long after it last did. */
-const TTL_MS = 10_000;
-/** Above so many processes the remainder of a limit is not worth finding out one's rank. */
-const RANKED_MAX = 200;
+export const TTL_MS = 10_000;
 /** Policies named in one call: a script must not hold the server up. */
 const POLICIES_MAX = 100;
 
-const TEXT = `#!lua
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local parts = {}
-for i, key in ipairs(KEYS) do
-redis.call('ZREMRANGEBYSCORE', key, '-inf', now - ${TTL_MS})
-redis.call('ZADD', key, now, ARGV[1])
-redis.call('PEXPIRE', key, ${TTL_MS})
-local count, rank = redis.call('ZCARD', key), 0
-if count > ${RANKED_MAX} then
-rank = count
-else
-for _, member in ipairs(redis.call('ZRANGE', key, 0, -1)) do
-if member < ARGV[1] then rank = rank + 1 end
-end
-end
-parts[2 * i - 1], parts[2 * i] = count, rank
-end
-return parts
-`;
-
-/** Says that this process uses some policies, a key each, and answers how many processes do and its rank among them. */
-export const PRESENCE_SCRIPT: Script = { text: TEXT, sha: sha1Hex(TEXT) };
 /** All keys lie in one slot, whatever the policies. */
 export const PRESENCE_TAG = '%presence';
-export const PRESENCE_ARGUMENTS: readonly string[] = [PROCESS_ID];
 
 /** How many processes use one policy, as far as known. */
 export class PolicyPresence {
@@ -63,6 +34,9 @@ export class PolicyPresence {
     if (Math.abs(nowMs - this.saidAtMs) >= EVERY_MS) this.#say(nowMs);
   }
 }
+
+/** Of a policy that this process does not use itself. */
+export const uncounted = (policy: string): PolicyPresence => new PolicyPresence(policy, () => undefined);
 
 /**
  * How many processes use each policy of a store, for shares of its limits while it is away: then the last

@@ -31,7 +31,7 @@ const PLAN: Plan = {
   ]),
   blocks: { refusals: 9, withinMs: 1000, forMs: 1000 },
   haveTerms: true,
-  isProbe: true,
+  isUncounted: true,
 };
 
 export const PROBE_LIMITS: Plan['limits'] = PLAN.limits;

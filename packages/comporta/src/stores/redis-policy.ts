@@ -6,7 +6,7 @@ import type { ScriptRunner } from '../redis/run.js';
 import { slotOf } from '../redis/slot.js';
 import { gateArguments, gatesOf, PolicyKeys } from './gates.js';
 import { escapeSubject } from './keyspace.js';
-import type { PolicyPresence, Presence } from './presence.js';
+import { type PolicyPresence, type Presence, uncounted } from './presence.js';
 import { partsOf } from './redis-actions.js';
 import { decode, decodeAction, toNumber } from './redis-replies.js';
 import { SentArguments, type ServerTime } from './server-time.js';
@@ -65,7 +65,7 @@ export class RedisPolicy implements PolicyStore {
   constructor(plan: Plan, shared: Shared) {
     this.#plan = plan;
     this.#shared = shared;
-    this.#presence = shared.presence.of(plan.policy);
+    this.#presence = plan.isUncounted === true ? uncounted(plan.policy) : shared.presence.of(plan.policy);
     this.#keyspace = new PolicyKeys(plan, shared.prefix);
     this.#keysOf = this.#keyspace.limits;
     this.#gates = gatesOf(plan);
@@ -77,7 +77,7 @@ export class RedisPolicy implements PolicyStore {
     this.#peek = compose('peek', plan.limits, this.#gates);
     this.#decode = (reply) => {
       const decoded = decode(reply, plan.limits.length);
-      if (plan.isProbe !== true) this.#presence.touch(decoded.atUs / 1000);
+      this.#presence.touch(decoded.atUs / 1000);
       return decoded;
     };
     this.#refundTtlMs = String(refundTtlMs(plan));

@@ -13,8 +13,8 @@ export interface Plan {
   readonly blocks?: Blocks;
   /** Subjects can have terms of their own: every decision then says by which it is made. */
   readonly haveTerms?: boolean;
-  /** Of the self-test: leaves nothing behind that says who uses it. */
-  readonly isProbe?: true;
+  /** Whoever binds it is not counted among the processes that use the policy: of the self-test, or for others. */
+  readonly isUncounted?: true;
 }
 
 /** Blocks by hand and, where `refusals` is given, by so many refusals within `withinMs`, which block for `forMs`. */
@@ -147,6 +147,8 @@ export interface Store {
   ping(): Promise<void>;
   /** Waits until the store answers, `timeoutMs` at most (1000 by default); then rejects with the reason. */
   ready(timeoutMs?: number): Promise<void>;
+  /** Says that a process uses some policies; of each how many processes do, and which of them it is. */
+  beat?(who: string, policies: readonly string[]): MaybePromise<readonly Part[]>;
   /** Tells whoever made the store of something that a person should know. */
   warn?(message: string): void;
   close(): Promise<void>;

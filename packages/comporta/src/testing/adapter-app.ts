@@ -27,6 +27,8 @@ export type StartApp = (options: RateLimitOptions, answer: (path: string) => Sui
 export interface AdapterCase {
   /** A sentence, unique in the suite. */
   readonly name: string;
+  /** Needs an answer in parts: to be left out where answers only go out as a whole, as from functions. */
+  readonly isStreamed?: true;
   /** Rejects with an `AssertionError` where the adapter does otherwise. */
   run(start: StartApp): Promise<void>;
 }

@@ -75,7 +75,29 @@ const settling: readonly AdapterCase[] = [
       }),
   },
   {
+    name: 'on a connection that is used again every response is settled once, and refusals are not',
+    run: async (start) => {
+      const statuses: number[] = [];
+      const count = ({ status }: Outcome): number => {
+        statuses.push(status);
+        return 1;
+      };
+      // What is left over cannot pay for another request.
+      await counting(start, { count, cost: LIMIT - 8 }, async (app) => {
+        const expected = Array.from({ length: 9 }, (_, i) => (i % 3 === 0 ? 500 : 200));
+        for (const [i, status] of expected.entries()) {
+          await app.ask(`/status/${status}`);
+          await until(() => statuses.length > i, 'the end of a response');
+        }
+        assertSame([(await app.ask()).status, (await app.ask()).status], [429, 429]);
+        await pause(50);
+        assertSame(statuses, expected);
+      });
+    },
+  },
+  {
     name: 'a client that leaves inside an answer has aborted it, once',
+    isStreamed: true,
     run: async (start) => {
       const outcomes: Outcome[] = [];
       const count = ({ aborted, status }: Outcome): number => {
@@ -95,7 +117,50 @@ const settling: readonly AdapterCase[] = [
   },
 ];
 
+/** Whether what is done at the end of a response holds back its parts or not. */
+function streams(kind: string, options: Pick<CaseOptions, 'count' | 'cost'>): AdapterCase {
+  return {
+    name: `a part of an answer that goes on reaches the client at once, ${kind}`,
+    isStreamed: true,
+    run: (start) =>
+      withApp(start, { limits, store: memoryStore(), ...options }, async (app) => {
+        const controller = new AbortController();
+        let first: unknown;
+        const reading = app.open('/endless', { signal: controller.signal }).then(async ({ headers, body }) => {
+          const part = await body?.getReader().read();
+          first = [new TextDecoder().decode(part?.value), headers.get('ratelimit')?.replace(/;t=.*/, '')];
+        });
+        reading.catch(() => undefined);
+        await until(() => first !== undefined, 'the first part').finally(() => controller.abort());
+        assertSame(first, [HELLO, `"${POLICY}";r=${LIMIT - 1}`]);
+      }),
+  };
+}
+
+const parts: readonly AdapterCase[] = [
+  streams('where its end changes nothing', {}),
+  streams('where its end decides what it costs', { count: () => 1 }),
+];
+
 const outages: readonly AdapterCase[] = [
+  {
+    name: 'in an outage local goes on refusing beyond the limit, and serves until then',
+    run: async (start) => {
+      const store = faultyStore();
+      store.down();
+      const few = fixedWindow({ limit: 2, window: '1d', align: 'first-hit' });
+      await withApp(start, { limits: few, store, onStoreFailure: 'local', instances: 1 }, async (app) => {
+        const answers = [await app.ask(), await app.ask(), await app.ask()];
+        assertSame(
+          answers.map(({ status }) => status),
+          [200, 200, 429],
+        );
+        assertSame([answers[1]?.body, app.reached], [HELLO, 2]);
+        const refusal = answers[2]?.headers.get('retry-after');
+        assertTrue(Number(refusal) >= 1, 'a refusal says when to try again');
+      });
+    },
+  },
   {
     name: 'in an outage closed refuses with 503, without figures and without the words of the store',
     run: async (start) => {
@@ -145,4 +210,4 @@ const outages: readonly AdapterCase[] = [
 ];
 
 /** How an adapter ends: responses, clients that leave, and stores that fail. */
-export const endChecks: readonly AdapterCase[] = [...settling, ...outages];
+export const endChecks: readonly AdapterCase[] = [...settling, ...parts, ...outages];

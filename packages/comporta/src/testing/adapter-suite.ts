@@ -2,7 +2,9 @@ import { slidingWindow } from '../algorithms/limits.js';
 import { memoryStore } from '../stores/memory.js';
 import type { Store } from '../stores/store.js';
 import { type AdapterCase, HELLO, POLICY, withApp } from './adapter-app.js';
+import { clientChecks } from './adapter-clients.js';
 import { endChecks } from './adapter-ends.js';
+import { fieldChecks } from './adapter-fields.js';
 import { assertRejects, assertSame, assertTrue } from './assertion.js';
 import { FakeClock } from './fake-clock.js';
 import { faultyStore } from './faulty-store.js';
@@ -143,4 +145,10 @@ const doors: readonly AdapterCase[] = [
  * What every adapter of a framework must do, for any test runner; over real connections, with the global
  * `fetch` as the client.
  */
-export const adapterSuite: readonly AdapterCase[] = [...answers, ...doors, ...endChecks];
+export const adapterSuite: readonly AdapterCase[] = [
+  ...answers,
+  ...fieldChecks,
+  ...doors,
+  ...clientChecks,
+  ...endChecks,
+];

@@ -1,0 +1,22 @@
+import type { Store } from 'hono-rate-limiter';
+import { HitStore } from './hit-store.js';
+import type { DropInOptions } from './options.js';
+
+export type { HitOptions, Hits } from './hit-store.js';
+export type { DropInAlgorithm, DropInOptions } from './options.js';
+export { UnavailableError } from './unavailable.js';
+
+/** A store of hono-rate-limiter: see {@link comportaStore}. */
+export class ComportaStore extends HitStore implements Store {
+  constructor(options: DropInOptions = {}) {
+    super(options, 'hono-rate-limiter');
+  }
+}
+
+/**
+ * For `rateLimiter({ store: comportaStore({ store: redisStore(url), name: 'api' }), keyGenerator, limit, windowMs })`,
+ * and for `webSocketLimiter`: one for each. Throws a `ComportaError` that names the option which cannot be meant.
+ */
+export function comportaStore(options?: DropInOptions): ComportaStore {
+  return new ComportaStore(options);
+}

@@ -1,0 +1,110 @@
+import { ComportaError, show } from '../core/errors.js';
+import { messageOf } from '../identity/subject.js';
+import type { MaybePromise } from '../stores/store.js';
+import { chain } from './ask.js';
+import type { Gate, Verdict } from './gate.js';
+import { mount, type RateLimitOptions } from './mount.js';
+import { RateLimitRefusal } from './refusal-error.js';
+import { createReport, type Report } from './report.js';
+import { Turns } from './turns.js';
+import { refuseUnsettled } from './unsettled.js';
+import { UNAVAILABLE } from './verdict.js';
+import type { RequestView } from './view.js';
+
+/** Options of a limiter of messages. */
+export type MessageOptions<Message> = RateLimitOptions<Message> & {
+  /** Most messages of a connection that wait for a decision: 1 to 10 000, 100 by default; others are refused. */
+  readonly maxWaiting?: number;
+  /** Refusals in a row that end a connection: 1 to 1 000 000, or false for never; 100 by default. */
+  readonly closeAfter?: number | false;
+};
+
+/** What the sender of a refused message gets; nothing when it is `undefined`. */
+export type Reply<Message> = (refusal: RateLimitRefusal, message: Message) => unknown;
+
+/** One connection, as far as its messages are limited. */
+export interface MessageSink<Message> {
+  viewOf(message: Message): RequestView<Message>;
+  deliver(message: Message): void;
+  /** Answers the sender of a refused message, unless it is too far behind in reading. */
+  tell(said: NonNullable<unknown>, message: Message): void;
+  /** Ends the connection. */
+  end(refusal: RateLimitRefusal): void;
+  /** Told when messages begin to wait for decisions, and when none does any more. */
+  hold(isHeld: boolean): void;
+}
+
+/** What comes in on one connection, in order. */
+export interface MessageIntake<Message> {
+  take(message: Message): void;
+  /** After all messages that have been taken. */
+  after(run: () => void): void;
+}
+
+/** One gate for the messages of all connections. */
+export class MessageGate<Message extends object> {
+  readonly gate: Gate<Message>;
+  readonly #check: (message: Message, view: RequestView<Message>) => ReturnType<Gate['check']>;
+  readonly #reply: Reply<Message>;
+  readonly #report: Report;
+  readonly #maxWaiting: number;
+  readonly #closeAfter: number;
+
+  constructor({ maxWaiting = 100, closeAfter = 100, ...options }: MessageOptions<Message>, reply: Reply<Message>) {
+    if (typeof reply !== 'function') throw wrong('reply', `expected a function, got ${show(reply)}`);
+    refuseUnsettled(options, 'a limiter of messages', 'limit the connections themselves: see docs/socket.md');
+    this.#maxWaiting = whole('maxWaiting', maxWaiting, 1, 10_000);
+    this.#closeAfter = closeAfter === false ? Number.POSITIVE_INFINITY : whole('closeAfter', closeAfter, 1, 1_000_000);
+    const { gate, check } = mount<Message>(options as RateLimitOptions<Message>);
+    this.#reply = reply;
+    this.#report = createReport(options.onError);
+    this.gate = gate;
+    this.#check = check;
+  }
+
+  connect(sink: MessageSink<Message>): MessageIntake<Message> {
+    const turns = new Turns((isBusy) => sink.hold(isBusy));
+    let refusals = 0;
+    const isOver = (): boolean => refusals >= this.#closeAfter;
+    const conclude = (message: Message, verdict: Verdict): void => {
+      if (isOver()) return;
+      refusals = verdict.allowed ? 0 : refusals + 1;
+      if (verdict.allowed) {
+        sink.deliver(message);
+        return;
+      }
+      const refusal = new RateLimitRefusal(verdict);
+      const said = this.#answer(refusal, message);
+      if (said !== undefined && said !== null) sink.tell(said, message);
+      if (isOver()) sink.end(refusal);
+    };
+    const decide = (message: Message): MaybePromise<void> => {
+      if (isOver()) return;
+      return chain(this.#check(message, sink.viewOf(message)), (verdict) => conclude(message, verdict));
+    };
+    return {
+      take: (message) => {
+        if (turns.waiting < this.#maxWaiting) turns.run(() => decide(message));
+        else conclude(message, UNAVAILABLE);
+      },
+      after: (run) => turns.run(run),
+    };
+  }
+
+  #answer(refusal: RateLimitRefusal, message: Message): unknown {
+    try {
+      return this.#reply(refusal, message);
+    } catch (error) {
+      this.#report(wrong('reply', `the function failed: ${messageOf(error)}`));
+      return undefined;
+    }
+  }
+}
+
+const wrong = (field: string, message: string): ComportaError =>
+  new ComportaError('ERR_OPTION', `${field}: ${message}`, field);
+
+function whole(field: string, value: unknown, min: number, max: number): number {
+  if (Number.isSafeInteger(value) && Number(value) >= min && Number(value) <= max) return value as number;
+  throw wrong(field, `expected a whole number from ${min} to ${max}, got ${show(value)}`);
+}

@@ -1,0 +1,13 @@
+import type { NodePair } from './node-end.js';
+
+/** What the servers of web frameworks pass beside a request. */
+export interface ServerEnv {
+  readonly incoming?: NodePair['req'];
+  readonly outgoing?: NodePair['res'];
+}
+
+/** The server's own context, which is the environment of a request or a part of it. */
+export function serverEnv(environment: unknown): ServerEnv {
+  const env = (environment ?? {}) as ServerEnv & { readonly server?: ServerEnv; readonly context?: ServerEnv };
+  return env.incoming === undefined ? (env.server ?? env.context ?? env) : env;
+}

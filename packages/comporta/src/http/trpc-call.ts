@@ -1,0 +1,105 @@
+import { onAbort } from '../core/abort.js';
+import type { Outcome } from '../policies/policy.js';
+import { addressReader, type ClientAddress, runtimeAddress } from './client-address.js';
+import { headerReader, MessageView } from './message-view.js';
+import type { RequestView } from './view.js';
+
+/** One call of a procedure: what key, cost, count and allow functions get as `request`. */
+export interface TrpcCall<Context = unknown> {
+  readonly ctx: Context;
+  readonly type: 'query' | 'mutation' | 'subscription';
+  /** Such as `post.byId`. */
+  readonly path: string;
+  /** As the validators that stand before the limiter left it. */
+  readonly input: unknown;
+}
+
+/** What adapters of tRPC, and their users, put into a context. */
+interface Carried {
+  readonly req?: { readonly headers?: unknown; readonly socket?: { readonly remoteAddress?: string } | null };
+  readonly res?: unknown;
+  readonly resHeaders?: unknown;
+}
+
+const carriedOf = ({ ctx }: TrpcCall): Carried => Object(ctx) as Carried;
+
+/** Makes views of calls; by default the client is the peer of `ctx.req`. Throws for wrong options. */
+export function trpcViews<Context>(
+  clientAddress: ClientAddress<[call: TrpcCall<Context>]> | undefined,
+): (call: TrpcCall<Context>) => RequestView<TrpcCall<Context>> {
+  const addressOf = addressReader<[call: TrpcCall<Context>]>(clientAddress, headersOf, peerOf);
+  return (call) => new MessageView(call, `/${call.path}`, addressOf(call), headerReader(carriedOf(call).req?.headers));
+}
+
+/** Where the fields of a call's answer go: into `ctx.resHeaders`, or on `ctx.res`. */
+export function trpcResponse(call: TrpcCall): unknown {
+  const { resHeaders, res } = carriedOf(call);
+  return resHeaders ?? res;
+}
+
+/** What is used of the result of a procedure. */
+export interface TrpcResult<Failure> {
+  readonly ok: boolean;
+  readonly error?: Failure;
+  readonly data?: unknown;
+}
+
+/**
+ * The same result, whose end is told: that of a subscription which is an async iterable when that ends, or `signal`
+ * says that the client is gone; of any other at once.
+ */
+export function trpcSettled<Failure, Result extends TrpcResult<Failure>>(
+  result: Result,
+  { signal, type, finish }: Ending,
+  statusOf: (error: Failure) => number,
+): Result {
+  const { ok, data, error } = result;
+  const end = (status: number, aborted = signal?.aborted === true): void => finish({ status, aborted });
+  if (!ok) end(statusOf(error as Failure));
+  else if (type === 'subscription' && isIterable(data))
+    return { ...result, data: watched(data, signal, end, statusOf) };
+  else end(200);
+  return result;
+}
+
+interface Ending extends Pick<TrpcCall, 'type'> {
+  readonly signal?: AbortSignal | undefined;
+  finish(outcome: Outcome): void;
+}
+
+const isIterable = (data: unknown): data is AsyncIterable<unknown> =>
+  typeof data === 'object' && data !== null && Symbol.asyncIterator in data;
+
+function watched<Failure>(
+  data: AsyncIterable<unknown>,
+  signal: AbortSignal | undefined,
+  end: (status: number, aborted?: boolean) => void,
+  statusOf: (error: Failure) => number,
+): AsyncIterable<unknown> {
+  // A client that leaves before the first value: then nobody reads, and nothing below runs.
+  const forget = signal === undefined ? () => undefined : onAbort(signal, () => end(200, true));
+  return (async function* () {
+    let isWhole = false;
+    try {
+      yield* data;
+      isWhole = true;
+    } catch (error) {
+      isWhole = true;
+      end(statusOf(error as Failure));
+      throw error;
+    } finally {
+      end(200, !isWhole);
+      forget();
+    }
+  })();
+}
+
+function headersOf(call: TrpcCall): Headers {
+  const read = headerReader(carriedOf(call).req?.headers);
+  return { get: (name: string) => read(name)[0] ?? null } as Headers;
+}
+
+function peerOf(call: TrpcCall): string | undefined {
+  const { req } = carriedOf(call);
+  return req?.socket?.remoteAddress ?? (req?.headers instanceof Headers ? runtimeAddress(req as Request) : undefined);
+}

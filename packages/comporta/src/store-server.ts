@@ -1,0 +1,2 @@
+export { type StoreRequest, type StoreResponse, serveStore, storeListener } from './serving/doors.js';
+export type { ServeOptions } from './serving/serve.js';

@@ -1,0 +1,26 @@
+import { memoryStore, type Store } from 'comporta';
+
+const DELAY_MS = 10;
+
+/** A store that decides at once and takes its time to give back, with how many refunds are under way. */
+export function slowRefunds(): { readonly store: Store; pending(): number } {
+  const memory = memoryStore();
+  let pending = 0;
+  const store: Store = {
+    ...memory,
+    bind: (plan) => {
+      const inner = memory.bind(plan);
+      return {
+        ...inner,
+        refund: async (charge) => {
+          pending++;
+          await new Promise((resolve) => setTimeout(resolve, DELAY_MS));
+          const given = await inner.refund(charge);
+          pending--;
+          return given;
+        },
+      };
+    },
+  };
+  return { store, pending: () => pending };
+}
