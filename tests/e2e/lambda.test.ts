@@ -3,6 +3,7 @@ import { createLimiter, fixedWindow } from 'comporta';
 import { redisStore } from 'comporta/redis';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Invocation, type LambdaEnvironment, startEnvironment } from '../support/lambda-runtime.js';
+import { startProxy } from '../support/proxy.js';
 import { type Server, startServer } from '../support/servers.js';
 import { sleep } from '../support/wait.js';
 import type { Told } from './lambda-function.js';
@@ -31,8 +32,8 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-const start = (): Promise<LambdaEnvironment> =>
-  startEnvironment(command, { REDIS_URL: server.url, _HANDLER: 'lambda-function.handler' });
+const start = (url = server.url): Promise<LambdaEnvironment> =>
+  startEnvironment(command, { REDIS_URL: url, _HANDLER: 'lambda-function.handler' });
 
 const eventOf = (rawPath: string, sourceIp: string): object => ({
   version: '2.0',
@@ -71,7 +72,10 @@ test('environments that share one Redis decide exactly together', async () => {
 });
 
 test('what an answer changes is stored before the environment is frozen', async () => {
-  await using environment = await start();
+  await using proxy = await startProxy(server);
+  await using environment = await start(proxy.url);
+  // So far away that an environment which does not wait is frozen first.
+  proxy.delay(50);
   const store = redisStore(server.url);
   const limits = fixedWindow({ limit: 100, window: '1d', align: 'first-hit' });
   const reader = createLimiter({ policy: 'failures', limits, store });

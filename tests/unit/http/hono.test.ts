@@ -1,9 +1,11 @@
+import { getRequestListener } from '@hono/node-server';
 import { memoryStore, slidingWindow } from 'comporta';
 import { rateLimit } from 'comporta/hono';
 import { adapterSuite, type StartApp } from 'comporta/testing';
 import { Hono } from 'hono';
 import { HTTPException } from 'hono/http-exception';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { until } from '../../support/wait.js';
 import { recorded } from './outcomes.js';
 import { items } from './parse.js';
 import { started, webListener } from './serve.js';
@@ -21,6 +23,17 @@ const start: StartApp = async (options, answer) => {
 
 describe('served without Node', () => {
   test.each(adapterSuite)('$name', ({ run }) => run(start));
+});
+
+test('on Node a text is sent as one, with its length, though its end is awaited', async () => {
+  const { options, outcomes } = recorded();
+  const app = new Hono().use(rateLimit(options)).get('/', (context) => context.text('hello'));
+  const { url: address, close } = await started(getRequestListener(app.fetch));
+  onTestFinished(close);
+  const response = await fetch(address);
+  expect([response.headers.get('content-length'), await response.text()]).toEqual(['5', 'hello']);
+  await until(() => outcomes.length > 0, { what: 'the end of the response' });
+  expect(outcomes).toEqual([{ status: 200, aborted: false }]);
 });
 
 test('the address comes from the place of each of Hono’s servers', async () => {

@@ -11,7 +11,9 @@ export function slowRefunds(): { readonly store: Store; pending(): number } {
     bind: (plan) => {
       const inner = memory.bind(plan);
       return {
-        ...inner,
+        consume: (subject, cost) => inner.consume(subject, cost),
+        peek: (subject, cost) => inner.peek(subject, cost),
+        reset: (subject) => inner.reset(subject),
         refund: async (charge) => {
           pending++;
           await new Promise((resolve) => setTimeout(resolve, DELAY_MS));

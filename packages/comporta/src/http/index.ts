@@ -56,7 +56,7 @@ export { rememberedPeer, rememberPeers } from './peer-address.js';
 export { RateLimitRefusal } from './refusal-error.js';
 export { type Responder, respond } from './respond.js';
 export { type Route, type RoutedOptions, type RouteLimits, RouteMounts } from './route-mounts.js';
-export { type ServerEnv, serverEnv } from './server-env.js';
+export { serverEnv } from './server-env.js';
 export { interceptEvents, type PacketSocket, type SocketEvent } from './socket-io.js';
 export { type TrpcCall, type TrpcResult, trpcResponse, trpcSettled, trpcViews } from './trpc-call.js';
 export { refuseUnsettled } from './unsettled.js';

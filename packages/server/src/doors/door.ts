@@ -6,7 +6,7 @@ import type { Rules } from '../engine/rules.js';
 export interface Door {
   /** Section of the file that opens it. */
   readonly name: 'gateway' | 'api' | 'envoy' | 'admin';
-  /** Begins to listen; resolves to where, with the port that the system gave for port 0. Rejects with a `ListenError`. */
+  /** Begins to listen; resolves to where, with the port that the system gave for 0. Rejects with a `ListenError`. */
   listen(): Promise<Address>;
   /** Later requests follow these rules. Throws, and changes nothing, when the configuration cannot be used. */
   apply(config: ServerConfig, rules: Rules): void;

@@ -8,7 +8,7 @@ export interface Status {
   /** The limit that decided; `undefined` where none applies. */
   readonly limit: (Rate & { readonly name: string }) | undefined;
   readonly remaining: number;
-  /** Until the window ends, or until the limit is as if unused: whole seconds, at least 1; `undefined` without a limit. */
+  /** Until the window ends, or the limit is as if unused: whole seconds, at least 1; `undefined` without a limit. */
   readonly resetSeconds: number | undefined;
   /** Until the request would pass, where it was refused and waiting helps. */
   readonly retrySeconds?: number | undefined;

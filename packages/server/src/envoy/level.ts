@@ -48,7 +48,7 @@ interface OfKey {
   readonly any: Node | undefined;
 }
 
-/** Strict: a key finds only nodes of that very key. The order is the same: exact, wildcards as in the file, any value. */
+/** Strict: a key finds only nodes of that very key. The order is the same: exact, wildcards in the file, any value. */
 export class StrictLevel implements Level {
   readonly #keys: ReadonlyMap<string, OfKey>;
 

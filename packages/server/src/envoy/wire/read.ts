@@ -22,7 +22,7 @@ export class TooLarge extends Error {
   override readonly name: string = 'TooLarge';
 }
 
-/** `envoy.service.ratelimit.v3.RateLimitRequest`; fields that are not known are passed over. Throws {@link Malformed}. */
+/** `envoy.service.ratelimit.v3.RateLimitRequest`; unknown fields are passed over. Throws {@link Malformed}. */
 export function readRequest(bytes: Uint8Array): RateLimitRequest {
   try {
     return requestIn(protobuf.Reader.create(bytes));
