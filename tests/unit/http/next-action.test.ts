@@ -1,7 +1,8 @@
 import { concurrency, fixedWindow } from 'comporta';
-import { limitCalls, type Outcome } from 'comporta/http';
+import type { Outcome } from 'comporta/http';
 import { type ActionCall, type ActionOptions, ActionRefusedError, limitAction, refusalOf } from 'comporta/next';
 import { describe, expect, expectTypeOf, test } from 'vitest';
+import { limitCalls } from '../../../packages/comporta/src/doors/next/action.js';
 
 const limits = fixedWindow({ limit: 2, window: '1d', align: 'first-hit' });
 

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { Turns } from '../../../packages/comporta/src/http/turns.js';
+import { Turns } from '../../../packages/comporta/src/doors/messages/turns.js';
 
 function recorded() {
   const done: unknown[] = [];

@@ -16,6 +16,7 @@ const LAYERS = [
   ['resilience'],
   ['limiter'],
   ['http', 'telemetry'],
+  ['doors'],
   ['adapters', 'drop-in', 'outbound', 'serving', 'testing'],
   // The files beside the folders: what the package exports.
   ['.'],
@@ -44,8 +45,8 @@ function mayImport(from: string, to: string, { typeOnly }: Import): boolean {
 const adapters: Rule = (source) =>
   importsOf(source)
     .filter(() => folderOf(source.path) === 'adapters')
-    .filter(({ target, typeOnly }) => target !== undefined && !typeOnly && !/\/(http|adapters)\//.test(target))
-    .map(({ specifier }) => `imports ${specifier}: adapters use http/ only`);
+    .filter(({ target, typeOnly }) => target !== undefined && !typeOnly && !/\/(http|doors|adapters)\//.test(target))
+    .map(({ specifier }) => `imports ${specifier}: adapters use http/ and doors/ only`);
 
 const packages: Rule = (source) =>
   importsOf(source)
@@ -102,7 +103,7 @@ test('library files import from their own folder or a lower layer', () => {
   expect(offences(library, layers)).toEqual([]);
 });
 
-test('adapters use http/ only', () => {
+test('adapters use http/ and doors/ only', () => {
   expect(offences(library, adapters)).toEqual([]);
 });
 

@@ -1,5 +1,6 @@
 import type { HttpRequest, HttpResponse, HttpResponseInit, InvocationContext } from '@azure/functions';
-import { type FunctionOptions, type Gate, limitFunction, type RateLimitOptions } from '../http/index.js';
+import { type FunctionOptions, limitFunction } from '../doors/azure/handler.js';
+import type { Gate, RateLimitOptions } from '../http/index.js';
 
 export type { ClientAddress, Platform, RateLimitOptions } from '../http/index.js';
 

@@ -1,6 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Responder, Route, RoutedOptions, RouteLimits, Verdict } from '../http/index.js';
-import { checkHook, NodeView, onNodeEnd, RouteMounts, respond } from '../http/index.js';
+import type { Route, RoutedOptions, RouteLimits } from '../doors/fastify/route-mounts.js';
+import { RouteMounts } from '../doors/fastify/route-mounts.js';
+import type { Responder, Verdict } from '../http/index.js';
+import { checkHook, NodeView, onNodeEnd, respond } from '../http/index.js';
 
 export type { RateLimitOptions } from '../http/index.js';
 

@@ -1,13 +1,7 @@
 import type { Metadata, ServerInterceptingCall, ServerInterceptor } from '@grpc/grpc-js';
-import {
-  type Gate,
-  type GrpcCall,
-  hostOfPeer,
-  limitCall,
-  MessageView,
-  mount,
-  type RateLimitOptions,
-} from '../http/index.js';
+import { type GrpcCall, limitCall } from '../doors/grpc/call.js';
+import { hostOfPeer, MessageView } from '../doors/messages/message-view.js';
+import { type Gate, mount, type RateLimitOptions } from '../http/index.js';
 
 export type { RateLimitOptions } from '../http/index.js';
 

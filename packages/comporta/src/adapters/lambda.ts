@@ -1,26 +1,19 @@
+import { type AuthorizerAnswer, lambdaAuthorizer } from '../doors/lambda/authorizer.js';
+import type { LambdaEvent } from '../doors/lambda/event.js';
 import {
-  type AuthorizerAnswer,
-  type Gate,
-  type LambdaEvent,
   type LambdaHandler,
   type LambdaResult,
-  lambdaAuthorizer,
   limitLambda,
   limitMiddy,
   type MiddyHooks,
-  type RateLimitOptions,
-} from '../http/index.js';
+} from '../doors/lambda/handler.js';
+import type { Gate, RateLimitOptions } from '../http/index.js';
 
-export type {
-  AuthorizerAnswer,
-  LambdaAnswer,
-  LambdaEvent,
-  LambdaHandler,
-  LambdaResult,
-  MiddyHooks,
-  MiddyRequest,
-  RateLimitOptions,
-} from '../http/index.js';
+export type { LambdaAnswer } from '../doors/lambda/answer.js';
+export type { AuthorizerAnswer } from '../doors/lambda/authorizer.js';
+export type { LambdaEvent } from '../doors/lambda/event.js';
+export type { LambdaHandler, LambdaResult, MiddyHooks, MiddyRequest } from '../doors/lambda/handler.js';
+export type { RateLimitOptions } from '../http/index.js';
 
 /** What stands behind a gate; `close` ends the gate. */
 interface Limited<Event> {

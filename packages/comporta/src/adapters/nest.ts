@@ -1,16 +1,11 @@
 import type { CanActivate, DynamicModule, ExecutionContext, ModuleMetadata, Provider, Type } from '@nestjs/common';
-import {
-  type ExceptionClasses,
-  type Gate,
-  type HandlerDecorator,
-  HandlerGates,
-  type HandlerLimits,
-  limitHandler,
-  type RateLimitOptions,
-  skipHandler,
-} from '../http/index.js';
+import type { ExceptionClasses } from '../doors/nest/exception.js';
+import { HandlerGates } from '../doors/nest/gates.js';
+import { type HandlerDecorator, type HandlerLimits, limitHandler, skipHandler } from '../doors/nest/rules.js';
+import type { Gate, RateLimitOptions } from '../http/index.js';
 
-export { type HandlerLimits, type RateLimitOptions, RateLimitRefusal } from '../http/index.js';
+export type { HandlerLimits } from '../doors/nest/rules.js';
+export { type RateLimitOptions, RateLimitRefusal } from '../http/index.js';
 
 /** Limits a handler, or all of a class, by a cost or a policy of its own. Throws a `ComportaError` for wrong ones. */
 export const RateLimit: (limits: HandlerLimits<ExecutionContext>) => HandlerDecorator = limitHandler;

@@ -1,32 +1,22 @@
+import { type Action, type ActionOptions, limitCalls } from '../doors/next/action.js';
+import { rememberedPeer } from '../doors/next/peer-address.js';
 import {
-  type Action,
-  type ActionOptions,
   addressReader,
   answerWeb,
   type ClientAddress,
   type Gate,
   keepAliveOf,
-  limitCalls,
   mount,
   type RateLimitOptions,
   refuseUnsettled,
-  rememberedPeer,
   stayAwake,
   WebView,
 } from '../http/index.js';
 
-export {
-  type Action,
-  type ActionCall,
-  type ActionOptions,
-  type ActionRefusal,
-  ActionRefusedError,
-  type ClientAddress,
-  type Platform,
-  type RateLimitOptions,
-  refusalOf,
-  rememberPeers,
-} from '../http/index.js';
+export type { Action, ActionCall, ActionOptions } from '../doors/next/action.js';
+export { type ActionRefusal, ActionRefusedError, refusalOf } from '../doors/next/action-refused.js';
+export { rememberPeers } from '../doors/next/peer-address.js';
+export type { ClientAddress, Platform, RateLimitOptions } from '../http/index.js';
 
 /** What a `NextRequest` has beyond a web request, as far as key and cost functions mostly need it. */
 export interface ProxyRequest extends Request {

@@ -1,20 +1,13 @@
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'socket.io';
-import {
-  type Gate,
-  interceptEvents,
-  interceptMessages,
-  MessageGate,
-  type MessageOptions,
-  type NodeRequest,
-  type PacketSocket,
-  type RateLimitRefusal,
-  type SocketEvent,
-  type WsMessage,
-  type WsSocket,
-} from '../http/index.js';
+import { MessageGate, type MessageOptions } from '../doors/messages/message-gate.js';
+import { interceptEvents, type PacketSocket, type SocketEvent } from '../doors/socket/socket-io.js';
+import { interceptMessages, type WsMessage, type WsSocket } from '../doors/socket/web-socket.js';
+import type { Gate, NodeRequest, RateLimitRefusal } from '../http/index.js';
 
-export type { RateLimitOptions, RateLimitRefusal, SocketEvent, WsMessage } from '../http/index.js';
+export type { SocketEvent } from '../doors/socket/socket-io.js';
+export type { WsMessage } from '../doors/socket/web-socket.js';
+export type { RateLimitOptions, RateLimitRefusal } from '../http/index.js';
 
 /** As for every adapter, for the messages of WebSockets. */
 export type WsOptions<Message> = MessageOptions<Message> & {

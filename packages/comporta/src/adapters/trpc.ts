@@ -1,20 +1,17 @@
 import type { TRPCError } from '@trpc/server';
+import { type TrpcCall, type TrpcResult, trpcResponse, trpcSettled, trpcViews } from '../doors/trpc/call.js';
 import {
   type ClientAddress,
   type Gate,
   mount,
   type RateLimitOptions,
   RateLimitRefusal,
-  type TrpcCall,
-  type TrpcResult,
-  trpcResponse,
-  trpcSettled,
-  trpcViews,
   type Verdict,
   writeFields,
 } from '../http/index.js';
 
-export { type ClientAddress, type RateLimitOptions, RateLimitRefusal, type TrpcCall } from '../http/index.js';
+export type { TrpcCall } from '../doors/trpc/call.js';
+export { type ClientAddress, type RateLimitOptions, RateLimitRefusal } from '../http/index.js';
 
 export type TrpcOptions<Context> = RateLimitOptions<TrpcCall<Context>> & {
   /** The peer of `ctx.req` by default; elsewhere name the platform, or say how. */

@@ -11,7 +11,7 @@ interface Door {
   readonly buffers?: string;
 }
 
-const open = async (name: string) => [name, (await import(`./${name}.ts`)) as Door] as const;
+const open = async (name: string) => [name, (await import(/* @vite-ignore */ `./${name}.ts`)) as Door] as const;
 const opened = await Promise.all(names.map(open));
 
 /** The application that the published suite asks for, behind each adapter: one file each in this folder. */

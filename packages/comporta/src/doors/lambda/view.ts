@@ -1,6 +1,6 @@
-import { entriesFromRight } from '../identity/forwarded.js';
-import type { RequestView } from '../identity/view.js';
-import type { LambdaEvent, LambdaKind } from './lambda-event.js';
+import { entriesFromRight } from '../../identity/forwarded.js';
+import type { RequestView } from '../../identity/view.js';
+import type { LambdaEvent, LambdaKind } from './event.js';
 
 /** A view of an HTTP event; `request` is the event itself. */
 export class LambdaView<Event> implements RequestView<Event> {

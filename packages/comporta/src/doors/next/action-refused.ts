@@ -1,4 +1,4 @@
-import type { Verdict } from './gate.js';
+import type { Verdict } from '../../http/gate.js';
 
 /** What is known of a refused call on both sides of the wire. */
 export interface ActionRefusal {

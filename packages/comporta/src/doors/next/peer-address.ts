@@ -1,4 +1,4 @@
-import { globalValue, setGlobalValue } from '../core/globals.js';
+import { globalValue, setGlobalValue } from '../../core/globals.js';
 
 /** Where the peer of the request that is being answered is kept: a bundler makes several copies of this file. */
 const PEERS = Symbol.for('comporta.peer-addresses');

@@ -1,11 +1,11 @@
-import { ComportaError, show } from '../core/errors.js';
-import { sha1Hex } from '../core/hash.js';
-import type { Limiter } from '../limiter/limiter.js';
-import { memoryStore } from '../stores/memory.js';
-import type { Gate, GateOptions } from './gate.js';
-import { checkGateOptions, isGateOption } from './gate-options.js';
-import { type Mounted, mount, type RateLimitOptions } from './mount.js';
-import { createReport, type Report } from './report.js';
+import { ComportaError, show } from '../../core/errors.js';
+import { sha1Hex } from '../../core/hash.js';
+import type { Gate, GateOptions } from '../../http/gate.js';
+import { checkGateOptions, isGateOption } from '../../http/gate-options.js';
+import { type Mounted, mount, type RateLimitOptions } from '../../http/mount.js';
+import { createReport, type Report } from '../../http/report.js';
+import type { Limiter } from '../../limiter/limiter.js';
+import { memoryStore } from '../../stores/memory.js';
 
 /** What a limiter of a framework with routes is made of. */
 export type RoutedOptions<Request> =

@@ -1,15 +1,15 @@
-import { ComportaError, isComportaError } from '../core/errors.js';
-import { messageOf } from '../identity/subject.js';
-import type { MaybePromise } from '../stores/store.js';
-import type { Gate, GateOptions, Verdict } from './gate.js';
-import { isGateOption } from './gate-options.js';
-import { type Mounted, mount, type RateLimitOptions } from './mount.js';
-import { callOf, type NestContext } from './nest-call.js';
-import { type ExceptionClasses, exceptionOf } from './nest-exception.js';
-import { type HandlerRule, ruleOf } from './nest-rules.js';
-import { createReport, type Report } from './report.js';
-import type { RequestView } from './view.js';
-import { writeFields } from './write-fields.js';
+import { ComportaError, isComportaError } from '../../core/errors.js';
+import type { Gate, GateOptions, Verdict } from '../../http/gate.js';
+import { isGateOption } from '../../http/gate-options.js';
+import { type Mounted, mount, type RateLimitOptions } from '../../http/mount.js';
+import { createReport, type Report } from '../../http/report.js';
+import type { RequestView } from '../../http/view.js';
+import { writeFields } from '../../http/write-fields.js';
+import { messageOf } from '../../identity/subject.js';
+import type { MaybePromise } from '../../stores/store.js';
+import { callOf, type NestContext } from './call.js';
+import { type ExceptionClasses, exceptionOf } from './exception.js';
+import { type HandlerRule, ruleOf } from './rules.js';
 
 /** The gate of a guard, and those of the handlers that have policies of their own. */
 export class HandlerGates<Context extends NestContext> {

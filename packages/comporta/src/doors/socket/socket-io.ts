@@ -1,6 +1,6 @@
-import { nextTurn } from '../core/time.js';
-import type { MessageGate } from './message-gate.js';
-import { NodeView } from './node-view.js';
+import { nextTurn } from '../../core/time.js';
+import { NodeView } from '../../http/node-view.js';
+import type { MessageGate } from '../messages/message-gate.js';
 
 /** What is used of a socket of Socket.IO. */
 export interface PacketSocket {

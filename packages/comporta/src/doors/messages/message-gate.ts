@@ -1,15 +1,15 @@
-import { ComportaError, show } from '../core/errors.js';
-import { messageOf } from '../identity/subject.js';
-import type { MaybePromise } from '../stores/store.js';
-import { chain } from './ask.js';
-import type { Gate, Verdict } from './gate.js';
-import { mount, type RateLimitOptions } from './mount.js';
-import { RateLimitRefusal } from './refusal-error.js';
-import { createReport, type Report } from './report.js';
+import { ComportaError, show } from '../../core/errors.js';
+import { chain } from '../../http/ask.js';
+import type { Gate, Verdict } from '../../http/gate.js';
+import { mount, type RateLimitOptions } from '../../http/mount.js';
+import { RateLimitRefusal } from '../../http/refusal-error.js';
+import { createReport, type Report } from '../../http/report.js';
+import { refuseUnsettled } from '../../http/unsettled.js';
+import { UNAVAILABLE } from '../../http/verdict.js';
+import type { RequestView } from '../../http/view.js';
+import { messageOf } from '../../identity/subject.js';
+import type { MaybePromise } from '../../stores/store.js';
 import { Turns } from './turns.js';
-import { refuseUnsettled } from './unsettled.js';
-import { UNAVAILABLE } from './verdict.js';
-import type { RequestView } from './view.js';
 
 /** Options of a limiter of messages. */
 export type MessageOptions<Message> = RateLimitOptions<Message> & {

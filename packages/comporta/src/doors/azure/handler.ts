@@ -1,11 +1,11 @@
-import { applyFields } from './apply.js';
-import { addressReader, type ClientAddress } from './client-address.js';
-import type { Gate, Verdict } from './gate.js';
-import { lastForwarded } from './lambda-view.js';
-import { mount, type RateLimitOptions } from './mount.js';
-import { createReport } from './report.js';
-import { settleFirst } from './settle-first.js';
-import { WebView } from './web-view.js';
+import { applyFields } from '../../http/apply.js';
+import { addressReader, type ClientAddress } from '../../http/client-address.js';
+import type { Gate, Verdict } from '../../http/gate.js';
+import { mount, type RateLimitOptions } from '../../http/mount.js';
+import { createReport } from '../../http/report.js';
+import { settleFirst } from '../../http/settle-first.js';
+import { WebView } from '../../http/web-view.js';
+import { lastForwarded } from '../lambda/view.js';
 
 /** What is read of the request of an HTTP trigger. */
 export interface FunctionRequest {

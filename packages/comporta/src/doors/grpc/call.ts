@@ -1,10 +1,10 @@
-import { globalValue } from '../core/globals.js';
-import type { Outcome } from '../policies/policy.js';
-import type { MaybePromise } from '../stores/store.js';
-import { applyFields } from './apply.js';
-import { chain } from './ask.js';
-import type { Verdict } from './gate.js';
-import { RateLimitRefusal } from './refusal-error.js';
+import { globalValue } from '../../core/globals.js';
+import { applyFields } from '../../http/apply.js';
+import { chain } from '../../http/ask.js';
+import type { Verdict } from '../../http/gate.js';
+import { RateLimitRefusal } from '../../http/refusal-error.js';
+import type { Outcome } from '../../policies/policy.js';
+import type { MaybePromise } from '../../stores/store.js';
 import { retryStatus } from './retry-info.js';
 
 /** What is used of the metadata of a gRPC call. */

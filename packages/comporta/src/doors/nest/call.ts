@@ -1,8 +1,8 @@
-import type { Outcome } from '../policies/policy.js';
-import { headerReader, hostOfPeer, MessageView, type ReadHeader } from './message-view.js';
-import { type NodeResponse, onNodeEnd } from './node-end.js';
-import { type NodeRequest, NodeView } from './node-view.js';
-import type { RequestView } from './view.js';
+import { type NodeResponse, onNodeEnd } from '../../http/node-end.js';
+import { type NodeRequest, NodeView } from '../../http/node-view.js';
+import type { RequestView } from '../../http/view.js';
+import type { Outcome } from '../../policies/policy.js';
+import { headerReader, hostOfPeer, MessageView, type ReadHeader } from '../messages/message-view.js';
 
 /** What is used of Nest's `ExecutionContext`. */
 export interface NestContext {

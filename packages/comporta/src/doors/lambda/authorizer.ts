@@ -1,11 +1,11 @@
-import type { Gate, Verdict } from './gate.js';
-import { type LambdaEvent, lambdaKind } from './lambda-event.js';
-import { reportOther } from './lambda-turn.js';
-import { LambdaView } from './lambda-view.js';
-import { mount, type RateLimitOptions } from './mount.js';
-import { createReport } from './report.js';
-import { settleFirst } from './settle-first.js';
-import { refuseUnsettled } from './unsettled.js';
+import type { Gate, Verdict } from '../../http/gate.js';
+import { mount, type RateLimitOptions } from '../../http/mount.js';
+import { createReport } from '../../http/report.js';
+import { settleFirst } from '../../http/settle-first.js';
+import { refuseUnsettled } from '../../http/unsettled.js';
+import { type LambdaEvent, lambdaKind } from './event.js';
+import { reportOther } from './turn.js';
+import { LambdaView } from './view.js';
 
 /** What a gateway passes on from a refusal; it takes texts only. */
 type AuthorizerContext = Record<string, string>;

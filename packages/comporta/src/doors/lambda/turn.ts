@@ -1,11 +1,11 @@
-import { ComportaError } from '../core/errors.js';
-import type { Gate, Verdict } from './gate.js';
-import { type LambdaAnswer, lambdaAnswer, lambdaRefusal, lambdaStatus } from './lambda-answer.js';
-import { type LambdaEvent, type LambdaKind, lambdaKind } from './lambda-event.js';
-import { LambdaView } from './lambda-view.js';
-import { mount, type RateLimitOptions } from './mount.js';
-import { createReport, type Report } from './report.js';
-import { settleFirst } from './settle-first.js';
+import { ComportaError } from '../../core/errors.js';
+import type { Gate, Verdict } from '../../http/gate.js';
+import { mount, type RateLimitOptions } from '../../http/mount.js';
+import { createReport, type Report } from '../../http/report.js';
+import { settleFirst } from '../../http/settle-first.js';
+import { type LambdaAnswer, lambdaAnswer, lambdaRefusal, lambdaStatus } from './answer.js';
+import { type LambdaEvent, type LambdaKind, lambdaKind } from './event.js';
+import { LambdaView } from './view.js';
 
 /** What is read of the context of an invocation. */
 interface LambdaContext {

@@ -1,8 +1,8 @@
-import { ComportaError, show } from '../core/errors.js';
-import type { Gate } from './gate.js';
-import type { LambdaAnswer } from './lambda-answer.js';
-import { type LambdaTurn, lambdaDoor } from './lambda-turn.js';
-import type { RateLimitOptions } from './mount.js';
+import { ComportaError, show } from '../../core/errors.js';
+import type { Gate } from '../../http/gate.js';
+import type { RateLimitOptions } from '../../http/mount.js';
+import type { LambdaAnswer } from './answer.js';
+import { type LambdaTurn, lambdaDoor } from './turn.js';
 
 /** An async handler; those that take a callback are refused, for the Node.js 24 runtime has none. */
 export type LambdaHandler<Event, Context, Result> = (event: Event, context: Context, callback: never) => Result;

@@ -1,5 +1,5 @@
-import type { MessageGate } from './message-gate.js';
-import { type NodeRequest, NodeView } from './node-view.js';
+import { type NodeRequest, NodeView } from '../../http/node-view.js';
+import type { MessageGate } from '../messages/message-gate.js';
 
 /** What is used of a WebSocket of `ws`. */
 export interface WsSocket {

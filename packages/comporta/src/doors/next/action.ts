@@ -1,13 +1,13 @@
-import { ComportaError } from '../core/errors.js';
-import type { Outcome } from '../policies/policy.js';
+import { ComportaError } from '../../core/errors.js';
+import { addressReader, type ClientAddress } from '../../http/client-address.js';
+import type { Gate } from '../../http/gate.js';
+import { keepAliveOf, stayAwake } from '../../http/keep-alive.js';
+import { mount, type RateLimitOptions } from '../../http/mount.js';
+import { thrownStatus } from '../../http/thrown-status.js';
+import type { RequestView } from '../../http/view.js';
+import type { Outcome } from '../../policies/policy.js';
 import { ActionRefusedError } from './action-refused.js';
-import { addressReader, type ClientAddress } from './client-address.js';
-import type { Gate } from './gate.js';
-import { keepAliveOf, stayAwake } from './keep-alive.js';
-import { mount, type RateLimitOptions } from './mount.js';
 import { rememberedPeer } from './peer-address.js';
-import { thrownStatus } from './thrown-status.js';
-import type { RequestView } from './view.js';
 
 /** One call of a server action: what key, cost, count, allow and deny functions get as `request`. */
 export interface ActionCall<Args extends readonly unknown[] = readonly unknown[]> {

@@ -1,8 +1,8 @@
-import { onAbort } from '../core/abort.js';
-import type { Outcome } from '../policies/policy.js';
-import { addressReader, type ClientAddress, runtimeAddress } from './client-address.js';
-import { headerReader, MessageView } from './message-view.js';
-import type { RequestView } from './view.js';
+import { onAbort } from '../../core/abort.js';
+import { addressReader, type ClientAddress, runtimeAddress } from '../../http/client-address.js';
+import type { RequestView } from '../../http/view.js';
+import type { Outcome } from '../../policies/policy.js';
+import { headerReader, MessageView } from '../messages/message-view.js';
 
 /** One call of a procedure: what key, cost, count and allow functions get as `request`. */
 export interface TrpcCall<Context = unknown> {

@@ -1,4 +1,4 @@
-import type { MaybePromise } from '../stores/store.js';
+import type { MaybePromise } from '../../stores/store.js';
 
 /** What is done in its turn. */
 export type Turn = () => MaybePromise<void>;

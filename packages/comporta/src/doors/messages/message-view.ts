@@ -1,4 +1,4 @@
-import type { RequestView } from '../identity/view.js';
+import type { RequestView } from '../../identity/view.js';
 
 /** Reads all values of a header or of what a protocol has in its place; names are lower case. */
 export type ReadHeader = (name: string) => readonly string[];

@@ -1,6 +1,6 @@
-import { ComportaError, show } from '../core/errors.js';
-import type { Policy } from '../policies/policy.js';
-import { createGate } from './gate.js';
+import { ComportaError, show } from '../../core/errors.js';
+import { createGate } from '../../http/gate.js';
+import type { Policy } from '../../policies/policy.js';
 
 /** A cost for the guard's policies, or a policy in place of them; named after the class and the method. */
 export type HandlerLimits<Context> =

@@ -1,6 +1,6 @@
-import { applyFields, type FieldTarget } from './apply.js';
-import type { Verdict } from './gate.js';
-import { isMultiValue, type LambdaEvent, type LambdaKind } from './lambda-event.js';
+import { applyFields, type FieldTarget } from '../../http/apply.js';
+import type { Verdict } from '../../http/gate.js';
+import { isMultiValue, type LambdaEvent, type LambdaKind } from './event.js';
 
 /** An answer as API Gateway, function URLs and load balancers take it. */
 export interface LambdaAnswer {

@@ -1,6 +1,6 @@
-import type { Verdict } from './gate.js';
-import { GRPC_CODES } from './grpc-call.js';
-import { RateLimitRefusal } from './refusal-error.js';
+import type { Verdict } from '../../http/gate.js';
+import { RateLimitRefusal } from '../../http/refusal-error.js';
+import { GRPC_CODES } from '../grpc/call.js';
 
 type HttpClass = new (response: object, status: number, options: { readonly cause: unknown }) => Error;
 type MessageClass = new (error: object) => Error;
