@@ -42,7 +42,11 @@ export function rateLimit(options: ElysiaOptions): ElysiaRateLimit {
     // Around everything, since only here every response is seen, those of errors and streams included.
     const wrap = (handle: Handle) => async (request: Request) => {
       const verdict = await check(request, new WebView(request, addressOf(request, app)));
-      return answerWeb(request, stayAwake(verdict, keepAliveOf([request]), gate), () => answerOf(handle, request, app));
+      return answerWeb(
+        request,
+        stayAwake(verdict, () => keepAliveOf([request]), gate),
+        () => answerOf(handle, request, app),
+      );
     };
     // Elysia takes wrappers of the same text for one, and would drop the second limiter of an application.
     const text = `comporta ${++made}`;

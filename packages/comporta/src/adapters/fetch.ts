@@ -49,7 +49,11 @@ export function withRateLimit<Rest extends readonly unknown[], Answer extends Re
   const addressOf = addressReader(clientAddress, (...[request]) => request.headers, runtimeAddress);
   const handle = async (request: Request, ...rest: Rest): Promise<Answer | Response> => {
     const verdict = await check(request, new WebView(request, addressOf(request, ...rest)));
-    return answerWeb(request, stayAwake(verdict, keepAliveOf(rest), gate), () => handler(request, ...rest));
+    return answerWeb(
+      request,
+      stayAwake(verdict, () => keepAliveOf(rest), gate),
+      () => handler(request, ...rest),
+    );
   };
   return Object.assign(handle, { gate, close: () => gate.close() });
 }

@@ -4,7 +4,7 @@ import {
   answerWeb,
   applyFields,
   type ClientAddress,
-  finishedByNode,
+  doneByNode,
   type Gate,
   keepAliveOf,
   mount,
@@ -32,12 +32,14 @@ export function rateLimit(options: H3Options): H3RateLimit {
   const { check, gate } = mount<H3Event>(others);
   const addressOf = addressReader(clientAddress, (event) => event.req.headers, peerOf);
   const middleware: Middleware = async (event, next) => {
-    const { req, context } = event;
-    const verdict = await check(event, new WebView<H3Event>(req, addressOf(event), event, context.matchedRoute?.route));
-    setFields(event, verdict);
+    const { req, context, runtime } = event;
+    const view = new WebView<H3Event>(req, addressOf(event), event, context.matchedRoute?.route);
+    const checked = check(event, view);
+    const verdict = checked instanceof Promise ? await checked : checked;
+    const awake = stayAwake(verdict, () => keepAliveOf([req]), gate);
+    const left = doneByNode(awake, runtime?.node as NodePair | undefined);
+    setFields(event, left);
     if (!verdict.allowed) return new Response(verdict.body, { status: verdict.status });
-    const awake = stayAwake(verdict, keepAliveOf([req]), gate);
-    const left = finishedByNode(awake, event.runtime?.node as NodePair | undefined);
     return left.finish === undefined ? next() : watched(event, left, next);
   };
   return Object.assign(middleware, { gate, close: () => gate.close() });

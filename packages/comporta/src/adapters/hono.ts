@@ -5,8 +5,9 @@ import {
   answerWeb,
   applyFields,
   type ClientAddress,
-  finishedByNode,
+  doneByNode,
   type Gate,
+  hostContexts,
   keepAliveOf,
   mount,
   type RateLimitOptions,
@@ -37,11 +38,14 @@ export function rateLimit<E extends Env = Env>(options: HonoOptions<E>): HonoRat
   const addressOf = addressReader(clientAddress, (context) => context.req.raw.headers, peerOf);
   const middleware: MiddlewareHandler<E> = async (context, next) => {
     const { raw } = context.req;
-    const verdict = await check(context, new WebView(raw, addressOf(context), context, routeOf(context)));
+    const checked = check(context, new WebView(raw, addressOf(context), context, routeOf(context)));
+    const verdict = checked instanceof Promise ? await checked : checked;
     if (!verdict.allowed) return refusal(context, verdict);
     const { incoming, outgoing } = serverEnv(context.env);
-    const awake = stayAwake(verdict, keepAliveOf(contextsOf(context)), gate);
-    const response = await answerWeb(raw, finishedByNode(awake, { req: incoming, res: outgoing }), async () => {
+    const awake = stayAwake(verdict, () => keepAliveOf(hostContexts(context)), gate);
+    const left = doneByNode(awake, { req: incoming, res: outgoing });
+    if (left.finish === undefined && left.headers.length === 0) return void (await next());
+    const response = await answerWeb(raw, left, async () => {
       await next();
       return context.res;
     });
@@ -63,15 +67,6 @@ function refusal(context: Context, verdict: Verdict): Response {
 }
 
 const peerOf = ({ env, req }: Context): string | undefined => runtimeAddress(req.raw, serverEnv(env));
-
-/** Hono's getter throws where the platform has no such context. */
-function contextsOf(context: Context): readonly unknown[] {
-  try {
-    return [context.executionCtx, serverEnv(context.env)];
-  } catch {
-    return [serverEnv(context.env)];
-  }
-}
 
 /** Template of the handler, the last of what matches; the patterns of middleware are none. */
 function routeOf({ req }: Context): string | undefined {

@@ -45,7 +45,11 @@ export function withRateLimit<R extends Request, Rest extends readonly unknown[]
   const addressOf = addressReader(clientAddress, ({ headers }) => headers, rememberedPeer);
   const handle = async (request: R, ...rest: Rest): Promise<Response> => {
     const verdict = await check(request, new WebView(request, addressOf(request)));
-    return answerWeb(request, stayAwake(verdict, keepAliveOf(rest), gate), () => handler(request, ...rest));
+    return answerWeb(
+      request,
+      stayAwake(verdict, () => keepAliveOf(rest), gate),
+      () => handler(request, ...rest),
+    );
   };
   return Object.assign(handle, { gate, close: () => gate.close() });
 }

@@ -14,6 +14,7 @@ export type {
 } from '../policies/policy.js';
 export { type PathReadings, pathReadings } from '../policies/readings.js';
 export { applyFields, type FieldTarget } from './apply.js';
+export { doneByNode, type NodePair } from './by-node.js';
 export {
   addressReader,
   type ClientAddress,
@@ -26,12 +27,12 @@ export { checkHook } from './gate-options.js';
 export type { Field, HeaderForm } from './headers.js';
 export { type KeepAlive, keepAliveOf, stayAwake } from './keep-alive.js';
 export { type Mounted, mount, type RateLimitOptions } from './mount.js';
-export { finishedByNode, type NodePair, type NodeResponse, onNodeEnd } from './node-end.js';
+export { type NodeResponse, onNodeEnd } from './node-end.js';
 export { type NodeAnswer, nodeResponder } from './node-respond.js';
 export { type NodeRequest, NodeView } from './node-view.js';
 export { RateLimitRefusal } from './refusal-error.js';
 export { type Responder, respond } from './respond.js';
-export { serverEnv } from './server-env.js';
+export { hostContexts, serverEnv } from './server-env.js';
 export { refuseUnsettled } from './unsettled.js';
 export type { RequestView } from './view.js';
 export { answerWeb } from './web-end.js';

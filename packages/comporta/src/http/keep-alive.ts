@@ -32,18 +32,24 @@ function vercelContext(): Required<Context> | undefined {
 
 /**
  * The same verdict; what it leaves to do keeps the instance awake: after the response has ended, or after a
- * refusal by one of several policies, which gives back what the others charged.
+ * refusal by one of several policies, which gives back what the others charged. Asked how only when there is any.
  */
-export function stayAwake(verdict: Verdict, keepAlive: KeepAlive | undefined, gate: Pick<Gate, 'settled'>): Verdict {
+export function stayAwake(
+  verdict: Verdict,
+  keepAlive: () => KeepAlive | undefined,
+  gate: Pick<Gate, 'settled'>,
+): Verdict {
   const { allowed, decisions, finish } = verdict;
-  if (keepAlive === undefined) return verdict;
+  if (finish === undefined && (allowed || decisions.length <= 1)) return verdict;
+  const keep = keepAlive();
+  if (keep === undefined) return verdict;
   if (finish === undefined) {
-    if (!allowed && decisions.length > 1) hold(keepAlive, gate.settled());
+    hold(keep, gate.settled());
     return verdict;
   }
   let isDone: () => void = () => undefined;
   hold(
-    keepAlive,
+    keep,
     new Promise<void>((resolve) => {
       isDone = resolve;
     }),

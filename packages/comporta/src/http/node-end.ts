@@ -1,5 +1,4 @@
 import type { Outcome } from '../policies/policy.js';
-import type { Verdict } from './gate.js';
 import type { NodeRequest, NodeSocket } from './node-view.js';
 
 /** What is read of a Node response to learn how it ended. */
@@ -36,22 +35,6 @@ export function onNodeEnd(
   response.once('close', () => end());
   // Node forgets responses that wait for their turn on a connection that breaks.
   if (response.socket === null && socket) onClose(socket, response, () => end(false));
-}
-
-/** Node's own request and response, where a framework for web requests is served by Node. */
-export interface NodePair {
-  readonly req?: Pick<NodeRequest, 'socket'> | undefined;
-  readonly res?: NodeResponse | undefined;
-}
-
-/**
- * The same verdict without `finish`, which Node calls, where Node serves the request: it sees the end of every
- * response, and a text need not become a stream for it. Elsewhere the verdict as it is.
- */
-export function finishedByNode(verdict: Verdict, { req, res }: NodePair = {}): Verdict {
-  if (verdict.finish === undefined || req === undefined || res === undefined) return verdict;
-  onNodeEnd(req, res, verdict.finish);
-  return { ...verdict, finish: undefined };
 }
 
 /**

@@ -40,7 +40,7 @@ export function limitCalls<Args extends readonly unknown[], Result, Denied>(
   const addressOf = addressReader(clientAddress, ({ headers }) => headers, rememberedPeer);
   const call = async (...args: Args): Promise<Result | Awaited<Denied>> => {
     const request = { headers: await headersOf(), args };
-    const verdict = stayAwake(await check(request, viewOf(request, addressOf(request))), keepAliveOf([]), gate);
+    const verdict = stayAwake(await check(request, viewOf(request, addressOf(request))), () => keepAliveOf([]), gate);
     if (verdict.allowed) return settled(() => action(...args), verdict.finish);
     const refusal = new ActionRefusedError(verdict);
     if (onDenied === undefined) throw refusal;
