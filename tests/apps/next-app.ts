@@ -1,35 +1,18 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { pack, run } from '../package/packed.js';
 import { freePort } from '../support/ports.js';
 import { watch } from '../support/reap.js';
 import { until } from '../support/wait.js';
+import { installLibrary, succeed } from './library.js';
 
 const folder = fileURLToPath(new URL('./next/', import.meta.url));
 const next = join(folder, 'node_modules/next/dist/bin/next');
 
-/** Puts the library into the application as npm would, from its archive, and builds it. */
+/** Makes the application from its sources and the packed library. */
 export async function buildApp(): Promise<void> {
-  if (!existsSync(next)) throw new Error('Next is not installed: run `npm ci` in tests/apps/next');
-  const archives = mkdtempSync(join(tmpdir(), 'comporta-next-'));
-  try {
-    const archive = await pack('packages/comporta', archives);
-    const library = join(folder, 'node_modules/comporta');
-    rmSync(library, { recursive: true, force: true });
-    mkdirSync(library);
-    await succeed('tar', '-xzf', archive, '-C', library, '--strip-components', '1');
-  } finally {
-    rmSync(archives, { recursive: true });
-  }
-  await succeed('env', 'NEXT_TELEMETRY_DISABLED=1', 'NODE_ENV=production', process.execPath, next, 'build');
-}
-
-async function succeed(command: string, ...args: readonly string[]): Promise<void> {
-  const { ok, output } = await run(folder, command, ...args);
-  if (!ok) throw new Error(output);
+  await installLibrary(folder, 'next');
+  await succeed(folder, 'env', 'NEXT_TELEMETRY_DISABLED=1', 'NODE_ENV=production', process.execPath, next, 'build');
 }
 
 export interface StartedNext {
