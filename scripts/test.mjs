@@ -20,7 +20,9 @@ async function everything() {
   results.push(...checked);
   if (!(await stage('build', () => run('npm', ['run', '--silent', 'build'])))) return;
   if (!(await stage('servers', () => run(process.execPath, ['scripts/install-servers.mjs'], { live: true })))) return;
+  await stage('proxies', () => run(process.execPath, ['scripts/install-proxies.mjs'], { live: true }));
   await stage('browser', () => run(process.execPath, ['scripts/install-browser.mjs'], { live: true }));
+  await stage('envoy', () => run(process.execPath, ['scripts/install-envoy.mjs'], { live: true }));
   await stage('real servers', () => runVitest('real', { live: true }));
   await stage('cluster and chaos', () => runVitest('alone', { live: true }));
 }

@@ -21,7 +21,8 @@ export function report(port) {
   process.send({ port });
 }
 
-const cpuOf = ({ child }) =>
+/** Microseconds of processor time that a server has used. */
+export const cpuOf = ({ child }) =>
   new Promise((resolve) => {
     child.once('message', ({ cpuUs }) => resolve(cpuUs));
     child.send('cpu');

@@ -8,7 +8,7 @@ import { PROBE_LIMITS } from '../../packages/comporta/src/stores/probe.js';
 import { type Cluster, slotOf, startCluster } from '../support/cluster.js';
 import { installedKinds, type Server, startServer } from '../support/servers.js';
 import { until } from '../support/wait.js';
-import { type ClientKind, clients, isOfIoredis, type Opened } from './clients.js';
+import { asksInfo, type ClientKind, clients, type Opened } from './clients.js';
 import { connected, exercise } from './exercise.js';
 
 /** Commands that the scripts give, beside those that run them: each is checked inside a script as outside. */
@@ -28,7 +28,7 @@ const CLUSTER_RULES = [...RULES, '+cluster|slots', '+asking'];
 const IOREDIS_RULES = ['+info', '+cluster|info'];
 
 const rulesFor = (client: ClientKind, rules: readonly string[]): string[] =>
-  isOfIoredis(client) ? [...rules, ...IOREDIS_RULES] : [...rules];
+  asksInfo(client) ? [...rules, ...IOREDIS_RULES] : [...rules];
 
 const login = { username: 'comporta', password: 'a-secret' };
 const allow = (server: Server, rules: readonly string[]) =>
@@ -54,7 +54,7 @@ describe.each(installedKinds())('%s', (kind) => {
   afterAll(() => server?.stop());
 
   const open = async (client: ClientKind): Promise<Opened> => {
-    const opened = client.single(server.port, login);
+    const opened = await client.single(server.port, login);
     expect(await connected(opened.store, 'a', 5000)).toBe(true);
     return opened;
   };
@@ -122,7 +122,7 @@ describe.each(installedKinds())('%s cluster', (kind) => {
       await node.command('FLUSHALL');
       await allow(node, rulesFor(client, CLUSTER_RULES));
     }
-    const opened = client.cluster(
+    const opened = await client.cluster(
       cluster.primaries.map(({ port }) => port),
       login,
     );

@@ -43,7 +43,7 @@ describe.each(installedKinds())('%s', (kind) => {
     let limiter: Limiter;
     beforeEach(async () => {
       await server.command('FLUSHALL');
-      opened = client.single(server.port);
+      opened = await client.single(server.port);
       expect(await connected(opened.store, 'a', 5000)).toBe(true);
       limiter = limiterOn(opened.store);
     });

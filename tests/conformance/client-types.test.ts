@@ -1,3 +1,6 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import * as comportaRedis from 'comporta/redis';
 import { redisStore, type SupportedClient } from 'comporta/redis';
 import { Redis as Ioredis, Cluster as IoredisCluster } from 'ioredis';
 import { Redis as Ioredis5, Cluster as Ioredis5Cluster } from 'ioredis5';
@@ -10,6 +13,8 @@ import {
   createSentinel as createSentinel5,
 } from 'redis5';
 import { expect, test } from 'vitest';
+import { root, run, tool } from '../package/packed.js';
+import { clients } from './clients.js';
 
 const lazy = { lazyConnect: true } as const;
 const nodes = [{ host: '127.0.0.1', port: 1 }];
@@ -47,4 +52,17 @@ const refused: readonly (readonly [string, object, RegExp])[] = [
 test.each(refused)('%s is refused, with what to use in its place', (_, client, fix) => {
   expect(() => redisStore(client as SupportedClient)).toThrow(expect.objectContaining({ code: 'ERR_CLIENT' }));
   expect(() => redisStore(client as SupportedClient)).toThrow(fix);
+});
+
+test('clients of GLIDE and of Bun are taken as they are, with their own types', async () => {
+  const { ok, output } = await run(root, tool('tsc'), '-p', 'tests/clients');
+  expect(ok, `${output}\nwithout these packages: node scripts/install-runtimes.mjs`).toBe(true);
+}, 60_000);
+
+test('the page on Redis names every preset, and every client that the suites run on', () => {
+  const page = readFileSync(join(root, 'docs/redis.md'), 'utf8');
+  const presets = Object.keys(comportaRedis).filter((name) => name.endsWith('Preset'));
+  expect(presets.length).toBeGreaterThan(5);
+  const names = clients.map(({ name }) => name.replace(/ \d.*| with .*/, ''));
+  for (const name of [...presets, ...names]) expect(page).toContain(name);
 });

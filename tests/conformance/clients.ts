@@ -1,5 +1,8 @@
 import type { Store } from 'comporta';
 import {
+  type GlideClusterLike,
+  type GlideLike,
+  glidePreset,
   type IoredisClusterLike,
   type IoredisLike,
   ioredisClusterPreset,
@@ -15,6 +18,7 @@ import * as ioredis5 from 'ioredis5';
 import * as iovalkey from 'iovalkey';
 import * as redis6 from 'redis';
 import * as redis5 from 'redis5';
+import { loadClient } from '../clients/load.js';
 
 /** A store on a client that is connecting, and how to end both. */
 export interface Opened {
@@ -30,8 +34,8 @@ export interface Login {
 /** A way to give a store its Redis: on one server, and on a cluster of which some ports are known. */
 export interface ClientKind {
   readonly name: string;
-  single(port: number, login?: Login): Opened;
-  cluster(ports: readonly number[], login?: Login): Opened;
+  single(port: number, login?: Login): Opened | Promise<Opened>;
+  cluster(ports: readonly number[], login?: Login): Opened | Promise<Opened>;
 }
 
 /** Every supported client: one line each. */
@@ -54,10 +58,15 @@ export const clients: readonly ClientKind[] = [
     ...byNodeRedis(redis6.createClient, redis6.createCluster, { RESP: 2 }),
   },
   { name: 'node-redis 5', ...byNodeRedis(redis5.createClient, redis5.createCluster) },
+  {
+    name: 'GLIDE',
+    single: (port, login) => byGlide('single', [port], login),
+    cluster: (...at) => byGlide('cluster', ...at),
+  },
 ];
 
-/** True when a client asks INFO, and of a cluster CLUSTER INFO, before it uses a connection. */
-export const isOfIoredis = ({ name }: ClientKind): boolean => /^io(redis|valkey)/.test(name);
+/** True when a client asks INFO, and ioredis of a cluster CLUSTER INFO, before it uses a connection. */
+export const asksInfo = ({ name }: ClientKind): boolean => /^io(redis|valkey)|^GLIDE/.test(name);
 
 const host = '127.0.0.1';
 
@@ -116,4 +125,28 @@ function byNodeRedis<Single extends NodeRedisLike, Many extends NodeRedisCluster
       return { store: redisStore(client), close: async () => client.destroy() };
     },
   };
+}
+
+type GlideOptions = typeof glidePreset & {
+  readonly addresses: readonly { readonly host: string; readonly port: number }[];
+  readonly credentials?: Login;
+};
+
+/** The parts of `@valkey/valkey-glide` used here; `tests/clients/types.ts` holds its own types against ours. */
+interface Glide {
+  readonly Logger: { setLoggerConfig(level: 'off'): void };
+  readonly GlideClient: { createClient(options: GlideOptions): Promise<GlideLike> };
+  readonly GlideClusterClient: { createClient(options: GlideOptions): Promise<GlideClusterLike> };
+}
+
+async function byGlide(kind: 'single' | 'cluster', ports: readonly number[], credentials?: Login): Promise<Opened> {
+  const { GlideClient, GlideClusterClient, Logger } = loadClient('@valkey/valkey-glide') as Glide;
+  // Otherwise it writes a line for each script that a server has forgotten.
+  Logger.setLoggerConfig('off');
+  const made = kind === 'single' ? GlideClient : GlideClusterClient;
+  const addresses = ports.map((port) => ({ host, port }));
+  // The suites wait longer than decisions do by default: for thousands of calls at once, on a busy machine.
+  const options = { ...glidePreset, requestTimeout: 1000, ...(credentials && { credentials }) };
+  const client = await made.createClient({ addresses, ...options });
+  return { store: redisStore(client, { onWarning: () => undefined }), close: async () => client.close() };
 }

@@ -18,10 +18,10 @@ describe.each(installedKinds())('the loss of a primary of a %s cluster', (kind) 
   test.each(['kill', 'freeze'] as const)('%s: every client finds the promoted replica by itself', async (way) => {
     await using cluster = await startCluster({ kind });
     const primary = await cluster.nodeForSlot(slotOf('{a}'));
-    const opened = ofCluster.map(({ name, cluster: open }) => ({
-      name,
-      ...open(cluster.primaries.map(({ port }) => port)),
-    }));
+    const ports = cluster.primaries.map(({ port }) => port);
+    const opened = await Promise.all(
+      ofCluster.map(async ({ name, cluster: open }) => ({ name, ...(await open(ports)) })),
+    );
     const limits = slidingWindow({ limit: 1_000_000, window: '1m' });
     const limiters = opened.map(({ store }) =>
       createLimiter({ policy: 'failover', limits, store, onStoreFailure: 'closed' }),

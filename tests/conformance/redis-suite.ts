@@ -5,15 +5,18 @@ import { hostileSubjects } from '../../packages/comporta/src/testing/store-subje
 import type { Server } from '../support/servers.js';
 import { slotOf } from '../support/slots.js';
 
+/** A server that can be looked into. */
+export type Inspected = Pick<Server, 'command' | 'buffers'>;
+
 /** What only a store on Redis has: keys that can be looked at. */
 export interface RedisCase {
   readonly name: string;
-  run(store: Store, servers: readonly Server[]): Promise<void>;
+  run(store: Store, servers: readonly Inspected[]): Promise<void>;
 }
 
 interface Key {
   readonly name: string;
-  readonly server: Server;
+  readonly server: Inspected;
 }
 
 const WINDOW_MS = 60_000;
@@ -25,7 +28,7 @@ const kinds: Readonly<Record<string, Limit>> = {
 };
 const TTL_MAX_MS = 2 * WINDOW_MS + 1000;
 
-async function keysOf(servers: readonly Server[], policy: string): Promise<Key[]> {
+async function keysOf(servers: readonly Inspected[], policy: string): Promise<Key[]> {
   const lists = await Promise.all(
     servers.map(async (server) => {
       const names = (await server.command('KEYS', `*}:${policy}:*`)) as string[];

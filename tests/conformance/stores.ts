@@ -11,16 +11,20 @@ import { redisCases } from './redis-suite.js';
 const ofEveryClient = storeSuite.filter(({ part }) => part !== 'actions');
 
 /** Runs everything that a store on Redis must do on one client. */
-export function describeRedisStore(name: string, open: () => Opened, servers: () => readonly Server[]): void {
+export function describeRedisStore(
+  name: string,
+  open: () => Opened | Promise<Opened>,
+  servers: () => readonly Server[],
+): void {
   describe(name, () => {
     let opened: Opened;
     beforeAll(async () => {
       await Promise.all(servers().map((server) => server.command('FLUSHALL')));
-      opened = open();
+      opened = await open();
       await until(() => opened.store.ping().then(() => true), { what: 'a connection' });
       await allNodesConnected(opened.store);
     });
-    afterAll(() => opened.close());
+    afterAll(() => opened?.close());
     test.each(ofEveryClient)('$name', ({ run }) => run(opened.store));
     for (const one of redisCases) test(one.name, () => one.run(opened.store, servers()));
   });

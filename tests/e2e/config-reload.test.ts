@@ -144,7 +144,7 @@ describe('what a reload changes', () => {
       log,
     }).reload(false);
     expect(lines).toEqual([
-      expect.stringMatching(/^warn .*"restart":"store, gateway\.listen, gateway\.idleTimeout, api\.listen"/),
+      expect.stringMatching(/^warn .*"restart":"store, gateway\.listen, gateway\.idleTimeout, api"/),
     ]);
   });
 

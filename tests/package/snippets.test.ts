@@ -4,30 +4,77 @@ import ts from 'typescript';
 import { expect, test } from 'vitest';
 import { root } from './packed.js';
 
-/** Every `ts` block of these pages is a module that compiles by itself. */
-const pages = ['docs/drop-in.md', ...readdirSync(join(root, 'docs/migrate')).map((name) => `docs/migrate/${name}`)];
+/**
+ * Not the page about Next: its types are with the application in tests/apps/next, which is built and run there.
+ * Not the page about Redis: the clients of GLIDE and Bun are with the tests that run them.
+ */
+const leftOut = ['next.md', 'redis.md'];
+
+const pagesIn = (folder: string): string[] =>
+  readdirSync(join(root, folder))
+    .filter((name) => name.endsWith('.md') && !leftOut.includes(name))
+    .map((name) => `${folder}/${name}`);
+const pages = ['README.md', 'README.pt-BR.md', ...pagesIn('docs'), ...pagesIn('docs/migrate')];
+
+/** A page of one door or platform. Everything on these can be pasted and run. */
+const isOfADoor = (page: string): boolean => /^## Minimal use$/m.test(read(page));
+
+/** Packages of other projects that are not installed here: what was there before cannot be compiled. */
+const isMissing = (code: string): boolean => /from '(rate-limiter-flexible|@upstash\/ratelimit)'/.test(code);
+
+/** What Deno has, whose types are not installed here; no more of it than the pages use. */
+const deno = `declare const Deno: {
+  readonly env: { get(name: string): string | undefined };
+  serve(handler: (request: Request, info: { readonly remoteAddr: { readonly hostname: string } }) => Promise<Response>): {
+    shutdown(): Promise<void>;
+  };
+  addSignalListener(name: 'SIGTERM', listener: () => void): void;
+};`;
 
 interface Snippet {
   /** Where it stands, as a path that TypeScript can read. */
   readonly path: string;
   readonly text: string;
+  readonly language: string;
 }
 
+function read(page: string): string {
+  return readFileSync(join(root, page), 'utf8');
+}
+
+/**
+ * The programs of a page: a block, with those after it that are marked `continued`. Blocks that are marked
+ * `fragment` only show a few lines.
+ */
 function snippetsOf(page: string): Snippet[] {
-  const text = readFileSync(join(root, page), 'utf8');
-  return [...text.matchAll(/^```ts\n(.*?)^```$/gms)].map(({ 1: code = '', index }) => {
+  const text = read(page);
+  const snippets: Snippet[] = [];
+  for (const { 1: language = '', 2: mark, 3: code = '', index } of text.matchAll(
+    /^```(js|ts)(?: (.+))?\n(.*?)^```$/gms,
+  )) {
+    const before = snippets.at(-1);
+    if (mark === 'fragment' || isMissing(code)) continue;
+    if (mark === 'continued' && before !== undefined) {
+      snippets[snippets.length - 1] = { ...before, text: `${before.text}\n${code}` };
+      continue;
+    }
     const line = text.slice(0, index).split('\n').length + 1;
-    return { path: join(root, 'tests', `${page.replaceAll('/', '-')}-line-${line}.ts`), text: code };
-  });
+    snippets.push({ path: join(root, 'tests', `${page.replaceAll('/', '-')}-line-${line}.ts`), text: code, language });
+  }
+  return snippets;
 }
 
-/** What the compiler says of the snippets, as one program with the settings of the sources. */
+const messageOf = ({ messageText }: ts.Diagnostic): string => ts.flattenDiagnosticMessageText(messageText, ' ');
+
+/** What the compiler says of the snippets, as one program as strict as the sources. */
 function complaintsOf(snippets: readonly Snippet[]): string[] {
   const { config } = ts.readConfigFile(join(root, 'tsconfig.json'), ts.sys.readFile);
   const { options } = ts.parseJsonConfigFileContent(config, ts.sys, root);
-  const lenient = { ...options, experimentalDecorators: true, erasableSyntaxOnly: false, noImplicitAny: true };
+  const own = { ...options, experimentalDecorators: true, erasableSyntaxOnly: false };
   const texts = new Map(snippets.map(({ path, text }) => [path, `${text}\nexport {};\n`]));
-  const host = ts.createCompilerHost(lenient);
+  const names = [...texts.keys()];
+  texts.set(join(root, 'tests/deno.d.ts'), deno);
+  const host = ts.createCompilerHost(own);
   const { readFile, fileExists } = host;
   host.readFile = (path) => texts.get(path) ?? readFile(path);
   host.fileExists = (path) => texts.has(path) || fileExists(path);
@@ -35,22 +82,45 @@ function complaintsOf(snippets: readonly Snippet[]): string[] {
     const text = host.readFile(path);
     return text === undefined ? undefined : ts.createSourceFile(path, text, target);
   };
-  const program = ts.createProgram([...texts.keys()], lenient, host);
-  return [...texts.keys()].flatMap((path) => {
+  const program = ts.createProgram([...texts.keys()], own, host);
+  return names.flatMap((path) => {
     const file = program.getSourceFile(path);
-    const found = [...program.getSemanticDiagnostics(file), ...program.getSyntacticDiagnostics(file)];
-    return found.map(({ messageText }) => `${path}: ${ts.flattenDiagnosticMessageText(messageText, ' ')}`);
+    const found = [...program.getSyntacticDiagnostics(file), ...program.getSemanticDiagnostics(file)];
+    return found.map((complaint) => `${path}: ${messageOf(complaint)}`);
   });
 }
 
-test('the code of the pages about other projects compiles', () => {
+/** What of a snippet is no JavaScript. */
+function typesIn({ path, text }: Snippet): string[] {
+  const { diagnostics = [] } = ts.transpileModule(text, { fileName: 'a.js', reportDiagnostics: true });
+  return diagnostics.map((complaint) => `${path}: ${messageOf(complaint)}`);
+}
+
+const control = { path: join(root, 'tests/control.ts'), language: 'ts' };
+
+test('the programs of the pages compile, and those in JavaScript hold no types', () => {
   const snippets = pages.flatMap(snippetsOf);
   expect(snippets.length).toBeGreaterThan(pages.length);
-  const wrong = {
-    path: join(root, 'tests/control.ts'),
-    text: `import { rateLimit } from 'comporta/express';\nrateLimit(1);`,
-  };
+  const wrong = { ...control, text: `import { rateLimit } from 'comporta/express';\nrateLimit(1);` };
   const complaints = complaintsOf([...snippets, wrong]);
-  expect(complaints.filter((words) => words.includes('control.ts'))).not.toEqual([]);
-  expect(complaints.filter((words) => !words.includes('control.ts'))).toEqual([]);
+  const ofControl = (words: string): boolean => words.includes(control.path);
+  expect(complaints.filter(ofControl)).not.toEqual([]);
+  expect(complaints.filter((words) => !ofControl(words))).toEqual([]);
+
+  expect(typesIn({ ...control, text: 'const a: number = 1;' })).not.toEqual([]);
+  expect(snippets.filter(({ language }) => language === 'js').flatMap(typesIn)).toEqual([]);
+});
+
+test('everything on the page of a door can be pasted', () => {
+  const doors = pages.filter(isOfADoor);
+  expect(doors).toContain('docs/express.md');
+  expect(doors.filter((page) => /^```\w+ fragment$/m.test(read(page)))).toEqual([]);
+});
+
+test('a page with the URL of a store says to install the client that serves URLs', () => {
+  const isSilent = (text: string): boolean =>
+    /redisStore\(('redis|process\.env|Deno\.env)/.test(text) &&
+    !/(npm i|npm install|bun add|deno add) .*\bredis\b/.test(text);
+  expect(isSilent("npm install comporta ioredis\nredisStore('redis://127.0.0.1:6379')")).toBe(true);
+  expect(pages.filter((page) => isSilent(read(page)))).toEqual([]);
 });

@@ -17,7 +17,7 @@ export {
 export type { Decision, Degraded, DegradedCause, DenialReason, FailureMode, LimitState } from './core/decision.js';
 export { type Duration, durationMs, formatDuration } from './core/duration.js';
 export { ComportaError, type ErrorCode, isComportaError } from './core/errors.js';
-export type { BreakerEvent, DeniedEvent, LimiterEvents, Listener, StoreFailure } from './core/events.js';
+export type { BreakerEvent, DecisionEvent, DeniedEvent, LimiterEvents, Listener, StoreFailure } from './core/events.js';
 export type { Clock } from './core/time.js';
 export { StoreError } from './core/waiting.js';
 export { type Check, type Combined, decideAll, decideEach, type ReservedAll, reserveAll } from './limiter/combine.js';

@@ -1,7 +1,9 @@
+export { type BunRedisLike, bunPreset } from './redis/bun.js';
 export type { RedisClient, RedisNode } from './redis/client.js';
 export type { NatMap, TlsOptions } from './redis/connect-options.js';
 export type { SupportedClient } from './redis/detect.js';
 export type { Finding } from './redis/finding.js';
+export { type GlideClusterLike, type GlideLike, glidePreset } from './redis/glide-options.js';
 export { type IoredisClusterLike, type IoredisLike, ioredisClusterPreset, ioredisPreset } from './redis/ioredis.js';
 export {
   type NodeRedisClusterLike,

@@ -1,8 +1,12 @@
-// Writes what is made from the configuration schema: schema/comporta.schema.json and the table in
-// docs/config.md. Needs a build. The tests say when either is stale.
+// Writes what is made from the schemas: schema/comporta.schema.json and the table in docs/config.md from that of the
+// configuration, schema/openapi.json and the tables in docs/decision-api.md from the API's table of routes. Needs a
+// build. The tests say when any is stale.
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { openApiText } from '../dist/api/openapi.js';
+import { routes } from '../dist/api/routes.js';
+import { apiTables } from '../dist/api/tables.js';
 import { schemaText } from '../dist/cli/schema.js';
 import { fieldTable } from '../dist/config/table.js';
 
@@ -12,11 +16,21 @@ const schema = path('../schema/comporta.schema.json');
 mkdirSync(path('../schema'), { recursive: true });
 writeFileSync(schema, schemaText());
 
-const docs = path('../../../docs/config.md');
-const [start, end] = ['<!-- fields: start -->\n', '<!-- fields: end -->'];
-const text = readFileSync(docs, 'utf8');
-const [from, to] = [text.indexOf(start), text.indexOf(end)];
-if (from < 0 || to < from) throw new Error(`docs/config.md: no "${start.trim()}" before "${end}"`);
-writeFileSync(docs, `${text.slice(0, from)}${start}${fieldTable()}${text.slice(to)}`);
+const openApi = path('../schema/openapi.json');
+writeFileSync(openApi, openApiText(routes));
 
-execFileSync(path('../../../node_modules/.bin/biome'), ['format', '--write', schema, docs], { stdio: 'inherit' });
+/** Puts a text between two marks of a page. */
+function fill(page, name, filling) {
+  const [start, end] = [`<!-- ${name}: start -->\n`, `<!-- ${name}: end -->`];
+  const text = readFileSync(page, 'utf8');
+  const [from, to] = [text.indexOf(start), text.indexOf(end)];
+  if (from < 0 || to < from) throw new Error(`${page}: no "${start.trim()}" before "${end}"`);
+  writeFileSync(page, `${text.slice(0, from)}${start}${filling}${text.slice(to)}`);
+}
+
+const [config, api] = [path('../../../docs/config.md'), path('../../../docs/decision-api.md')];
+fill(config, 'fields', fieldTable());
+fill(api, 'routes', apiTables(routes));
+
+const made = [schema, openApi, config, api];
+execFileSync(path('../../../node_modules/.bin/biome'), ['format', '--write', ...made], { stdio: 'inherit' });

@@ -1,15 +1,19 @@
 import { hostname } from 'node:os';
 import { memoryStore, type Store } from 'comporta';
 import { redisStore } from 'comporta/redis';
+import { AccessLog } from './access-log/access-log.js';
 import { Alerts } from './alerts/alerts.js';
 import type { ServerConfig } from './config/config.js';
 import type { Address } from './config/types.js';
 import { apiDoor } from './doors/api-door.js';
 import type { Door } from './doors/door.js';
+import { envoyDoor } from './doors/envoy-door.js';
 import { gatewayDoor } from './doors/gateway-door.js';
 import { Engine } from './engine/engine.js';
+import type { RateLimitService } from './envoy/service.js';
 import { StoreWatch } from './health/store-watch.js';
 import type { Log } from './log.js';
+import { createMetrics } from './metrics/metrics.js';
 
 export { ListenError } from './doors/listen.js';
 
@@ -17,27 +21,46 @@ export { ListenError } from './doors/listen.js';
 export interface App extends Readonly<Partial<Record<Door['name'], Address>>> {
   /** Puts policies, limits and routes of a checked configuration in force. */
   apply(config: ServerConfig): void;
+  /** Notes for the metrics that the file was read again, and whether it is in force. */
+  reloaded(isGood: boolean): void;
   /** Drains and ends; resolves when nothing is left. */
   stop(): Promise<void>;
 }
 
 /** Opens every door that the configuration has; rejects with a `ListenError` when one cannot be, and leaves nothing. */
-export async function startApp(config: ServerConfig, log: Log): Promise<App> {
+export async function startApp(
+  config: ServerConfig,
+  log: Log,
+  writeAccess: (lines: string) => void = ignore,
+): Promise<App> {
   const store = openStore(config.store, log);
   const watch = new StoreWatch(store, log);
   const alerts = new Alerts({ config: config.alerts, instance: instanceOf(config), log });
-  const engine = new Engine(config, { store, watch, alerts, log });
+  const metrics = createMetrics();
+  const accessLog = new AccessLog(config, writeAccess);
+  const engine = new Engine(config, { store, watch, alerts, metrics, log });
   let isDraining = false;
-  const made = [gatewayDoor(config, engine.rules, log), apiDoor(config, engine, () => isDraining)];
+  const envoy = envoyDoor(config, engine, log, {
+    onAnswer: (answered) => metrics.rlsAnswered(answered),
+    onReload: (isGood) => metrics.reloaded('domains', isGood),
+  });
+  const rateLimitService = (): RateLimitService | undefined => envoy?.service();
+  const made = [
+    gatewayDoor(config, engine.rules, log, { metrics, accessLog }),
+    apiDoor(config, engine, { isDraining: () => isDraining, log, metrics, accessLog, rateLimitService }),
+    envoy,
+  ];
   const doors = made.filter((door) => door !== undefined);
   const stop = async (limitMs: number): Promise<void> => {
     isDraining = true;
     // Health stays until the last: whoever asks is told that the others drain.
-    for (const door of doors.filter(({ name }) => name !== 'api')) await door.drain(limitMs);
+    await Promise.all(doors.filter(({ name }) => name !== 'api').map((door) => door.drain(limitMs)));
     await engine.close();
     await alerts.close();
     watch.close();
     for (const door of doors.filter(({ name }) => name === 'api')) await door.drain(0);
+    accessLog.flush();
+    metrics.close();
     await store.close();
   };
   try {
@@ -51,7 +74,9 @@ export async function startApp(config: ServerConfig, log: Log): Promise<App> {
           for (const door of doors) door.apply(wanted, rules);
         });
         alerts.apply(wanted.alerts);
+        accessLog.apply(wanted);
       },
+      reloaded: (isGood) => metrics.reloaded('configuration', isGood),
       stop: () => stop(engine.config.gateway?.drainTime ?? 0),
     };
   } catch (error) {
@@ -70,3 +95,5 @@ function instanceOf({ gateway }: ServerConfig): string {
   const port = gateway?.listen.port ?? 0;
   return port === 0 ? hostname() : `${hostname()}:${port}`;
 }
+
+function ignore(): void {}

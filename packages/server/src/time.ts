@@ -32,3 +32,8 @@ export function pause(delayMs: number): Promise<void> {
 export function nowMs(): number {
   return Date.now();
 }
+
+/** Only ever compared with itself. */
+export function monotonicMs(): number {
+  return performance.now();
+}

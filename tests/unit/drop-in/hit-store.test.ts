@@ -83,24 +83,32 @@ describe.each([
     expect(await hits('a', 4), 'and never more than there were').toEqual([1, 2, 3, 4]);
   });
 
-  test('the decrement of a refused hit gives nothing back', async () => {
-    const { store, hits } = started({}, { skipFailedRequests: true }, make);
-    await hits('a', 5);
-    await store.decrement('a');
-    await store.decrement('a');
-    expect(await hits('a', 1), 'both were of refusals').toEqual([4]);
-    await store.decrement('a');
-    await store.decrement('a');
-    expect(await hits('a', 2)).toEqual([3, 4]);
-  });
-
   test('a login that succeeds is given back, however often the same key was refused before', async () => {
     const { clock, store, hits } = started({}, { skipSuccessfulRequests: true }, make);
     expect(await hits('a', 10)).toEqual([1, 2, 3, 4, 4, 4, 4, 4, 4, 4]);
-    clock.advance(WINDOW_MS);
+    clock.advance(WINDOW_MS + 1);
     expect(await hits('a', 1)).toEqual([1]);
     await store.decrement('a');
     expect(await store.get('a')).toBeUndefined();
+  });
+
+  test('many that are under way at once are all given back', async () => {
+    const { store, hits } = started({}, { limit: 1000, skipFailedRequests: true }, make);
+    await hits('a', 300);
+    for (let i = 0; i < 300; i++) await store.decrement('a');
+    expect(await store.get('a')).toBeUndefined();
+  });
+
+  test('what is given back is the oldest, so that no window ever has more than the limit', async () => {
+    const { clock, store, hits } = started({}, { limit: 2, skipFailedRequests: true }, make);
+    await hits('a', 1);
+    clock.advance(50_000);
+    await hits('a', 1);
+    await store.decrement('a');
+    expect(await hits('a', 2)).toEqual([2, 3]);
+    clock.advance(10_000);
+    // The one of second 50 succeeded, whichever of the two failed: with that of second 50 too, these are two.
+    expect(await hits('a', 1)).toEqual([3]);
   });
 
   test('where no requests are skipped, decrement by hand takes the newest hit of anybody', async () => {
@@ -124,7 +132,7 @@ describe.each([
     const store = memoryStore({ clock });
     const { hits } = started({ store, name: 'api', clock }, {}, make);
     await hits('a', 2);
-    const limits = slidingWindow({ limit: 3, window: WINDOW_MS });
+    const limits = slidingWindow({ limit: 3, window: WINDOW_MS, id: '60000ms' });
     const limiter = createLimiter({ policy: 'api', limits, store });
     expect((await limiter.peek('a')).binding?.remaining).toBe(1);
   });
@@ -142,8 +150,7 @@ describe.each([
     expect(await fixed.hits('a', 1)).toEqual([1]);
   });
 
-  test('a fraction admits what is below it, 0 nothing, and no finite limit everything', async () => {
-    expect(await started({}, { limit: 1.5 }, make).hits('a', 3)).toEqual([1, 2, 2]);
+  test('a limit of 0 admits nothing, and an infinite one everything', async () => {
     const none = started({}, { limit: 0 }, make);
     expect((await none.store.increment('a')).totalHits).toBe(1);
     expect((await none.store.increment('a')).resetTime.getTime()).toBe(nowMs(none.clock) + WINDOW_MS);
@@ -177,10 +184,91 @@ describe.each([
     expect(() => make(null as unknown as object)).toThrow('options: expected');
   });
 
-  test('a limit or window that cannot be is refused at the start', async () => {
+  test.each([
+    [{ limit: 1_000_001 }, 'slidingWindow.limit'],
+    [{ limit: Number.NaN }, 'limit: expected a whole number'],
+    [{ limit: -1 }, 'limit: expected a whole number'],
+    [{ limit: 1.5 }, 'limit: expected a whole number'],
+    [{ limit: '' }, 'limit: expected a whole number'],
+    [{ limit: 'many' }, 'limit: expected a whole number'],
+    [{ limit: undefined }, 'limit: expected a whole number'],
+    [{ windowMs: Number.NaN }, 'windowMs: expected a number of ms above 0'],
+    [{ windowMs: 0 }, 'windowMs: expected a number of ms above 0'],
+    [{ windowMs: -1 }, 'windowMs: expected a number of ms above 0'],
+    [{ windowMs: '1 minute' }, 'windowMs: expected a number of ms above 0'],
+    [{ windowMs: 1e15 }, 'window'],
+  ])('with %j it is refused at the start, and then with every hit', async (changed, message) => {
     const store = make();
-    expect(() => store.init({ windowMs: WINDOW_MS, limit: 1_000_001 })).toThrow('slidingWindow.limit');
-    expect(() => store.init({ windowMs: Number.NaN, limit: 1 })).toThrow('window');
-    await expect(store.increment('a')).rejects.toThrow('store: not started');
+    const options = { windowMs: WINDOW_MS, limit: 1, ...changed } as Parameters<typeof store.init>[0];
+    expect(() => store.init(options)).toThrow(message);
+    await expect(store.increment('a')).rejects.toThrow(message);
   });
+
+  test('numbers may be text, as an environment has them', async () => {
+    const plugin = { limit: '2', windowMs: '60000' } as unknown as { limit: number; windowMs: number };
+    const { clock, hits } = started({}, plugin, make);
+    expect(await hits('a', 3)).toEqual([1, 2, 3]);
+    clock.advance(WINDOW_MS);
+    expect(await hits('a', 1)).toEqual([1]);
+  });
+
+  test('a store that was never started says so', async () => {
+    await expect(make().increment('a')).rejects.toThrow('store: not started');
+  });
+
+  test('a store serves one limit: with another it counts nothing more, and with the same it goes on', async () => {
+    const { store, hits } = started({}, {}, make);
+    store.init({ windowMs: WINDOW_MS, limit: 3 });
+    expect(await hits('a', 4)).toEqual([1, 2, 3, 4]);
+    for (const changed of [{ limit: 2 }, { windowMs: 1000 }, { limit: () => 3 }, { skipFailedRequests: true }]) {
+      const twice = started({}, {}, make);
+      const message = 'store: one store cannot serve limits that differ';
+      expect(() => twice.store.init({ windowMs: WINDOW_MS, limit: 3, ...changed })).toThrow(message);
+      await expect(twice.hits('a', 1)).rejects.toThrow(message);
+    }
+  });
+
+  test('a short window takes nothing from a long one of the same name', async () => {
+    const clock = new FakeClock();
+    const store = memoryStore({ clock });
+    for (const algorithm of ['slidingWindow', 'slidingWindowCounter', 'fixedWindow', 'tokenBucket'] as const) {
+      const [long, short] = [WINDOW_MS, 100].map((windowMs) =>
+        started({ store, name: algorithm, clock, algorithm }, { windowMs }, make),
+      );
+      expect(await long?.hits('a', 3)).toEqual([1, 2, 3]);
+      clock.advance(500);
+      expect(await short?.hits('a', 1)).toEqual([1]);
+      expect(await long?.hits('a', 1), algorithm).toEqual([4]);
+    }
+  });
+});
+
+test('the decrement of a refused hit gives nothing back, where the middleware calls it for refusals', async () => {
+  const http = { requestWasSuccessful: () => true };
+  for (const [make, plugin] of [
+    [expressStore, { ...http, skipFailedRequests: true }],
+    [honoStore, { ...http, skipSuccessfulRequests: true }],
+  ] as const) {
+    const { store, hits } = started({}, plugin, make as unknown as typeof expressStore);
+    await hits('a', 5);
+    await store.decrement('a');
+    await store.decrement('a');
+    expect(await hits('a', 1), 'both were of refusals').toEqual([4]);
+    for (let i = 0; i < 3; i++) await store.decrement('a');
+    expect(await hits('a', 3)).toEqual([2, 3, 4]);
+  }
+});
+
+test('a refusal keeps nothing from being given back, where the middleware does not call decrement for it', async () => {
+  const http = { requestWasSuccessful: () => true };
+  for (const [make, plugin] of [
+    [expressStore, { ...http, skipSuccessfulRequests: true }],
+    [honoStore, { ...http, skipFailedRequests: true }],
+    [honoStore, { skipSuccessfulRequests: true }],
+  ] as const) {
+    const { store, hits } = started({}, plugin, make as unknown as typeof expressStore);
+    await hits('a', 5);
+    await store.decrement('a');
+    expect(await hits('a', 2)).toEqual([3, 4]);
+  }
 });

@@ -1,3 +1,4 @@
+import { runInNewContext } from 'node:vm';
 import { app, HttpRequest, HttpResponse, type HttpResponseInit, InvocationContext } from '@azure/functions';
 import { fixedWindow, memoryStore, slidingWindow } from 'comporta';
 import { withRateLimit } from 'comporta/azure';
@@ -59,6 +60,8 @@ test('answers are changed only where they can be, and none stays none', async ()
     { headers: new Headers({ a: '1' }) },
     { headers: [['a', '1']] satisfies [string, string][] },
     new HttpResponse({ headers: { a: '1' } }),
+    Object.assign(Object.create(null), { headers: { a: '1' } }) as HttpResponseInit,
+    runInNewContext("({ headers: { a: '1' } })") as HttpResponseInit,
   ];
   for (const own of answers) {
     const answer = await withRateLimit(() => own, { limits })(get(), context);

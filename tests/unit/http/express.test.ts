@@ -173,3 +173,17 @@ test('a client that leaves before the verdict crashes nothing', async () => {
   await once(gone, 'verdict');
   client.destroy();
 });
+
+test('a refusal of a request that is being answered already cuts the answer, which nobody else would end', async () => {
+  const app = express();
+  app.use((_request, response, next) => {
+    response.writeHead(200).write('part');
+    next();
+  });
+  app.use(rateLimit({ limits: slidingWindow({ limit: 0, window: '10s' }), store: store() }));
+  app.use((_request, response) => void response.end());
+  const port = await serve(app);
+  await expect(fetch(`http://127.0.0.1:${port}/`).then((response) => response.text())).rejects.toThrow(
+    /terminated|fetch failed/,
+  );
+});

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { type ComportaError, fixedWindow, memoryStore, slidingWindow } from 'comporta';
 import { type FastifyOptions, type RouteRateLimit, rateLimit } from 'comporta/fastify';
 import { faultyStore } from 'comporta/testing';
-import fastify, { type FastifyInstance } from 'fastify';
+import fastify, { type FastifyInstance, type HTTPMethods } from 'fastify';
 import { expect, onTestFinished, test } from 'vitest';
 import { portOf, send } from './serve.js';
 import { ManualClock } from './stores.js';
@@ -46,6 +46,37 @@ test('HEAD counts with the GET of its route', async () => {
   app.get('/a', own({ limits: limitOf(2) }), hello);
   const ask = await start(app);
   expect([await ask('/a', 'HEAD'), await ask('/a'), await ask('/a', 'HEAD')]).toEqual([200, 200, 429]);
+});
+
+test.each<[string, HTTPMethods[]]>([
+  ['GET and POST', ['GET', 'POST']],
+  ['POST and GET', ['POST', 'GET']],
+])('HEAD counts with a route of %s, whichever is asked for first', async (_, method) => {
+  const app = await limited({ limits: limitOf(9), store: store() });
+  app.route({ method, url: '/a', ...own({ limits: limitOf(2) }), handler: hello });
+  const ask = await start(app);
+  expect([await ask('/a', 'HEAD'), await ask('/a', 'POST'), await ask('/a'), await ask('/a', 'HEAD')]).toEqual([
+    200, 200, 429, 429,
+  ]);
+});
+
+test('HEAD counts with its route also where that was made before the plugin', async () => {
+  const app = fastify();
+  void app.register(rateLimit, { limits: limitOf(9), store: store() });
+  app.route({ method: ['GET', 'POST'], url: '/a', ...own({ limits: limitOf(1) }), handler: hello });
+  const ask = await start(app);
+  expect([await ask('/a', 'HEAD'), await ask('/a'), await ask('/a', 'POST')]).toEqual([200, 429, 429]);
+});
+
+test('routes of one URL that other things tell apart are counted apart', async () => {
+  const app = await limited({ limits: limitOf(9), store: store() });
+  const of = (host: string, limit: number) => ({ constraints: { host }, ...own({ limits: limitOf(limit) }) });
+  app.get('/a', of('a.example', 1), hello);
+  app.get('/a', of('b.example', 2), hello);
+  const ask = async (host: string) => (await app.inject({ url: '/a', headers: { host } })).statusCode;
+  expect([await ask('a.example'), await ask('b.example'), await ask('b.example'), await ask('a.example')]).toEqual([
+    200, 200, 200, 429,
+  ]);
 });
 
 test('a route keeps the plugin’s key and options, unless it has its own', async () => {

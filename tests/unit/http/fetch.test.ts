@@ -1,4 +1,4 @@
-import { type ComportaError, memoryStore, slidingWindow } from 'comporta';
+import { type ComportaError, concurrency, memoryStore, slidingWindow } from 'comporta';
 import { withRateLimit } from 'comporta/fetch';
 import { expect, test } from 'vitest';
 import { recorded } from './outcomes.js';
@@ -98,4 +98,36 @@ test('an error that says its status ends with it, another with 500', async () =>
     await withRateLimit(fail, { ...options, clientAddress: () => '203.0.113.1' })(get()).catch(() => undefined);
   }
   expect(outcomes.map(({ status }) => status)).toEqual([404, 500, 500, 500]);
+});
+
+test('a response without a body that serves every request is not written to', async () => {
+  const shared = new Response(null, { status: 204 });
+  const handler = withRateLimit(() => shared, {
+    limits: slidingWindow({ limit: 9, window: '10s' }),
+    headers: 'legacy',
+    key: ({ request }) => request.url,
+    clientAddress: () => '203.0.113.1',
+  });
+  const left = async (path: string) => (await handler(new Request(`http://a.example/${path}`))).headers;
+  for (let i = 0; i < 5; i++) await left('alice');
+  expect((await left('bob')).get('x-ratelimit-remaining')).toBe('8');
+  expect([...shared.headers]).toEqual([]);
+});
+
+test.each([
+  [
+    'a context that throws when it is read',
+    {
+      get waitUntil(): never {
+        throw new Error('gone');
+      },
+    },
+  ],
+  ['work that is refused later', { waitUntil: () => Promise.reject(new Error('too late')) }],
+])('%s changes nothing about a request, and leaks no place', async (_, context) => {
+  const handler = withRateLimit((_request: Request, _context: unknown) => new Response(null, { status: 204 }), {
+    limits: concurrency({ limit: 1 }),
+    clientAddress: () => '203.0.113.1',
+  });
+  for (let i = 0; i < 3; i++) expect((await handler(new Request('http://a.example/'), context)).status).toBe(204);
 });

@@ -177,6 +177,36 @@ describe('a stream', () => {
   });
 });
 
+describe('a refusal for want of a place', () => {
+  test('tells no wait: places come free when calls end, long before their leases do', async () => {
+    const client = await connected({ limits: concurrency({ limit: 1, lease: '1h' }) });
+    const call = client.ticks('on');
+    await new Promise((resolve) => call.once('data', resolve));
+    const { code, metadata } = await ask(client);
+    expect(code).toBe(status.RESOURCE_EXHAUSTED);
+    expect(metadata.get('grpc-retry-pushback-ms')).toEqual([]);
+    expect(metadata.get('grpc-status-details-bin')).toEqual([]);
+    call.on('error', () => undefined).cancel();
+  });
+
+  test.each<[string, RateLimitOptions, string[]]>([
+    [
+      'a plan',
+      { limits: bucket(9), plans: { small: concurrency({ limit: 1, lease: '1h' }) }, plan: () => 'small' },
+      [],
+    ],
+    ['one of several policies', { policies: [{ name: 'a', limits: concurrency({ limit: 1, lease: '1h' }) }] }, []],
+    ['a rate too', { limits: [concurrency({ limit: 9, lease: '1h' }), bucket(1)] }, ['1500']],
+  ])('of %s is known as such', async (_, options, pushBack) => {
+    const client = await connected(options);
+    const call = client.ticks('on');
+    await new Promise((resolve) => call.once('data', resolve));
+    const { code, metadata } = await ask(client);
+    expect([code, metadata.get('grpc-retry-pushback-ms')]).toEqual([status.RESOURCE_EXHAUSTED, pushBack]);
+    call.on('error', () => undefined).cancel();
+  });
+});
+
 describe('the end of a call', () => {
   async function watched(use: (client: Greeter, outcomes: unknown[]) => Promise<unknown>) {
     const outcomes: unknown[] = [];

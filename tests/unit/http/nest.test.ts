@@ -110,7 +110,7 @@ describe.each([
     expect(await statuses('/dear', '/dear', '/many', '/usual')).toEqual([200, 429, 429, 429]);
     const own = [await ask('/login'), await ask('/login')];
     expect(own.map(({ status }) => status)).toEqual([200, 429]);
-    expect(own[1]?.headers['ratelimit-policy']).toBe('"Pages.login";q=1;w=10');
+    expect(own[1]?.headers['ratelimit-policy']).toBe('"api.Pages.login";q=1;w=10');
   });
 
   test('what is said of a method holds before what is said of its class or of its parent', async () => {

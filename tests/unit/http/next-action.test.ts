@@ -1,5 +1,6 @@
 import { concurrency, fixedWindow } from 'comporta';
 import type { Outcome } from 'comporta/http';
+import { RateLimitRefusal } from 'comporta/http';
 import { type ActionCall, type ActionOptions, ActionRefusedError, limitAction, refusalOf } from 'comporta/next';
 import { describe, expect, expectTypeOf, test } from 'vitest';
 import { limitCalls } from '../../../packages/comporta/src/doors/next/action.js';
@@ -107,10 +108,12 @@ describe('a server action', () => {
 describe('refusalOf', () => {
   test('tells a refusal by its digest, as browsers get it, and nothing else', () => {
     const headers = [['retry-after', '17']] as const;
-    const refused = new ActionRefusedError({ status: 429, headers, body: '{"detail":"no more"}' });
+    const verdict = { allowed: false, decisions: [], shadowed: [], deniedBy: [] };
+    const refused = new ActionRefusedError({ ...verdict, status: 429, headers, body: '{"detail":"no more"}' });
+    expect(refused).toBeInstanceOf(RateLimitRefusal);
     const inBrowser = Object.assign(new Error('An error occurred'), { digest: refused.digest });
     expect(refusalOf(inBrowser)).toEqual({ status: 429, retryAfterSeconds: 17 });
-    const closed = new ActionRefusedError({ status: 403, headers: [], body: '{"detail":"not accepted"}' });
+    const closed = new ActionRefusedError({ ...verdict, status: 403, headers: [], body: '{"detail":"not accepted"}' });
     expect(refusalOf(closed)).toEqual({ status: 403, retryAfterSeconds: undefined });
     for (const other of [undefined, null, 'text', new Error('a'), { digest: 7 }, { digest: 'COMPORTA_REFUSED;x;1' }]) {
       expect(refusalOf(other)).toBeUndefined();

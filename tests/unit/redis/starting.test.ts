@@ -12,24 +12,30 @@ const call = { script, slot: 0, command: ['EVALSHA', 'sha', '0'], waiter: undefi
 function starting() {
   const clock = new FakeClock();
   let isReady = false;
-  const node: RedisNode = { address: 'redis', isReady: () => isReady, send: async () => 'answer' };
+  let sent = 0;
+  let fault: string | undefined;
+  const send = async (): Promise<string> => {
+    sent++;
+    return 'answer';
+  };
+  const node: RedisNode = { address: 'redis', isReady: () => isReady, send };
   const client: RedisClient = {
     isCluster: false,
     nodeOf: () => node,
     nodeAt: () => node,
     refresh: () => undefined,
     warnings: [],
-    lastError: () => undefined,
+    lastError: () => fault,
     close: async () => undefined,
   };
   const runner = new ScriptRunner(client, clock);
   const store = { shardOf: () => 'redis' } as unknown as PolicyStore;
   const asker = new Asker(store, healthOf({} as Store, clock), clock, 50);
-  const ask = async (): Promise<string> =>
+  const ask = async (timeoutMs?: number): Promise<string> =>
     asker.ask({
       subject: 's',
       signal: undefined,
-      timeoutMs: undefined,
+      timeoutMs,
       start: (waiter) => runner.run({ ...call, waiter }, String),
       onValue: (value) => value,
       onError: (error) => (error as { kind: string }).kind,
@@ -37,14 +43,47 @@ function starting() {
   const connect = (ready: boolean): void => {
     isReady = ready;
   };
-  return { clock, ask, connect };
+  const fail = (message: string): void => {
+    fault = message;
+  };
+  return { clock, ask, connect, fail, sent: () => sent };
 }
 
-test('calls before the first connection open no breaker, so the store decides as soon as it is there', async () => {
-  const { ask, connect } = starting();
+test('calls before the first connection wait for it, and are then decided by the store', async () => {
+  const { clock, ask, connect } = starting();
+  const asked = Promise.all([ask(), ask(), ask()]);
+  await clock.pass(20);
+  connect(true);
+  await clock.pass(2);
+  expect(await asked).toEqual(['answer', 'answer', 'answer']);
+  expect(clock.timers).toBe(0);
+});
+
+test('a connection that does not come costs one time limit and opens no breaker', async () => {
+  const { clock, ask, connect } = starting();
+  const first = ask();
+  await clock.pass(44);
+  connect(false);
+  await clock.pass(2);
+  expect(await first).toBe('unavailable');
   for (let i = 0; i < 20; i++) expect(await ask()).toBe('unavailable');
   connect(true);
   expect(await ask()).toBe('answer');
+});
+
+test('nobody waits where it is known why there is no connection', async () => {
+  const { ask, fail } = starting();
+  fail('connect ECONNREFUSED');
+  for (let i = 0; i < 20; i++) expect(await ask()).toBe('unavailable');
+});
+
+test('what waits for longer than its time limit is never sent', async () => {
+  const { clock, ask, connect, sent } = starting();
+  const asked = ask(3);
+  await clock.pass(10);
+  connect(true);
+  await clock.pass(10);
+  expect([await asked, sent()]).toEqual(['unavailable', 0]);
 });
 
 test('a server that is lost soon after the start is a failure like any other', async () => {

@@ -1,5 +1,6 @@
 import type { Metadata, ServerInterceptingCall, ServerInterceptor } from '@grpc/grpc-js';
 import { type GrpcCall, limitCall } from '../doors/grpc/call.js';
+import { lacksPlacesOnly } from '../doors/grpc/places.js';
 import { hostOfPeer, MessageView } from '../doors/messages/message-view.js';
 import { type Gate, mount, type RateLimitOptions } from '../http/index.js';
 
@@ -27,11 +28,13 @@ export interface RateLimitInterceptor extends ServerInterceptor {
 /** Makes it: `new Server({ interceptors: [rateLimit({ ... })] })`. Throws when an option is wrong. */
 export function rateLimit(options: RateLimitOptions<GrpcRequest>): RateLimitInterceptor {
   const { gate, check } = mount(options);
+  const places = lacksPlacesOnly(options);
   const interceptor: ServerInterceptor = ({ path, requestStream, responseStream }, call) => {
-    limitCall(call as unknown as GrpcCall, (given) => {
+    const decide = (given: unknown) => {
       const metadata = given as Metadata;
       return check(call, viewOf({ path, metadata, requestStream, responseStream, call }));
-    });
+    };
+    limitCall(call as unknown as GrpcCall, decide, places);
     return call as ServerInterceptingCall;
   };
   return Object.assign(interceptor, { gate, close: () => gate.close() });

@@ -34,10 +34,9 @@ export function rateLimit(options: H3Options): H3RateLimit {
   const middleware: Middleware = async (event, next) => {
     const { req, context, runtime } = event;
     const view = new WebView<H3Event>(req, addressOf(event), event, context.matchedRoute?.route);
-    const checked = check(event, view);
-    const verdict = checked instanceof Promise ? await checked : checked;
+    const verdict = await check(event, view);
     const awake = stayAwake(verdict, () => keepAliveOf([req]), gate);
-    const left = doneByNode(awake, runtime?.node as NodePair | undefined);
+    const left = doneByNode(awake, req, runtime?.node as NodePair | undefined);
     setFields(event, left);
     if (!verdict.allowed) return new Response(verdict.body, { status: verdict.status });
     return left.finish === undefined ? next() : watched(event, left, next);

@@ -43,7 +43,7 @@ export function rateLimit<E extends Env = Env>(options: HonoOptions<E>): HonoRat
     if (!verdict.allowed) return refusal(context, verdict);
     const { incoming, outgoing } = serverEnv(context.env);
     const awake = stayAwake(verdict, () => keepAliveOf(hostContexts(context)), gate);
-    const left = doneByNode(awake, { req: incoming, res: outgoing });
+    const left = doneByNode(awake, raw, { req: incoming, res: outgoing });
     if (left.finish === undefined && left.headers.length === 0) return void (await next());
     const response = await answerWeb(raw, left, async () => {
       await next();

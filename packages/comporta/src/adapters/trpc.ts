@@ -1,5 +1,5 @@
 import type { TRPCError } from '@trpc/server';
-import { type TrpcCall, type TrpcResult, trpcResponse, trpcSettled, trpcViews } from '../doors/trpc/call.js';
+import { callKey, type TrpcCall, type TrpcResult, trpcResponse, trpcSettled, trpcViews } from '../doors/trpc/call.js';
 import {
   type ClientAddress,
   type Gate,
@@ -33,20 +33,19 @@ export interface TrpcMiddleware<Context> {
  */
 export function rateLimit<Context = object>(options: TrpcOptions<Context>): TrpcMiddleware<Context> {
   const { clientAddress, ...others } = options;
-  const { gate } = mount<TrpcCall<Context>>(others as RateLimitOptions<TrpcCall<Context>>);
+  const { gate, check } = mount<TrpcCall<Context>>(others as RateLimitOptions<TrpcCall<Context>>);
   const viewOf = trpcViews(clientAddress);
   const middleware = async <Result extends TrpcResult<TRPCError>>(
     call: TrpcCall<Context> & { readonly signal?: AbortSignal | undefined; next(): Promise<Result> },
   ): Promise<Result> => {
-    const verdict = await gate.check(viewOf(call));
+    const verdict = await check(callKey(call), viewOf(call));
     writeFields(verdict, trpcResponse(call));
     if (!verdict.allowed) throw await errorOf(verdict);
     const { finish } = verdict;
     if (finish === undefined) return call.next();
     const { getHTTPStatusCodeFromError, getTRPCErrorFromUnknown } = await statuses();
     const statusOf = (error: unknown) => getHTTPStatusCodeFromError(getTRPCErrorFromUnknown(error));
-    const { type, signal } = call;
-    return trpcSettled(await call.next(), { type, signal, finish }, statusOf);
+    return trpcSettled(await call.next(), { call, finish }, statusOf);
   };
   return Object.assign(middleware, { gate, close: () => gate.close() });
 }

@@ -1,4 +1,5 @@
 import type { Decision, Degraded } from './decision.js';
+import { unawaited } from './unawaited.js';
 
 /** What a limiter tells its listeners; each name maps to its payload. */
 export interface LimiterEvents {
@@ -12,6 +13,8 @@ export interface LimiterEvents {
   config: StoreFailure;
   /** A request was refused; at most ten a second are told. */
   denied: DeniedEvent;
+  /** A decision was made, looks left out: for metrics. Listeners run within each decision, so keep them short. */
+  decision: DecisionEvent;
   /** A breaker of one Redis node changed; every limiter of the store tells it. */
   breaker: BreakerEvent;
 }
@@ -32,6 +35,18 @@ export interface DeniedEvent {
   readonly shadow: boolean;
   /** Refusals of this limiter that were not told since the last that was. */
   readonly leftOut: number;
+}
+
+/** A decision, for counts and times. */
+export interface DecisionEvent {
+  readonly policy: string;
+  readonly decision: Decision;
+  /** The caller does not enforce it. */
+  readonly shadow: boolean;
+  /** Where the policy's counts live when all is well: `memory` or `redis`. */
+  readonly store: string;
+  /** How long it took, in ms with fractions; `undefined` for a call of `wait`, which took as long as its turn did. */
+  readonly durationMs: number | undefined;
 }
 
 /** A node's breaker opened, closed again, or lets one call through to find out. */
@@ -64,7 +79,7 @@ export class Emitter<Events> {
   emit<K extends keyof Events>(name: K, event: Events[K]): void {
     for (const listener of this.#listeners.get(name) ?? []) {
       try {
-        (listener as Listener<Events[K]>)(event);
+        unawaited((listener as Listener<Events[K]>)(event));
       } catch {
         // The listener's fault is its own; the decision goes on.
       }

@@ -7,9 +7,13 @@ export interface Waiter {
   readonly timeoutMs?: number;
 }
 
-/** A store that could not answer. Never reaches a caller of the limiter: the guard turns it into a decision. */
+/**
+ * A store that could not answer. Decisions never reject with it: the guard makes a degraded decision of it. What only
+ * the store can do does: `charge`, `reward`, `block`, `setOverride`, `reset`, `ready` and the like.
+ */
 export class StoreError extends Error {
   override readonly name: string = 'StoreError';
+  readonly code: string = 'ERR_STORE';
   readonly kind: DegradedCause;
   /** Nothing can have been charged: nothing was sent, or every answer proved that nothing ran. */
   readonly isUnsent: boolean;

@@ -35,11 +35,16 @@ const EVENTS = ['degraded', 'recovered', 'storeError', 'config', 'denied', 'brea
 /** Everything fits, so that the store counts what it does not know the limit of. */
 const COUNT_MAX = UNITS_MAX;
 
+/** Name of a window among those of one policy: a shorter one would forget hits that a longer one still counts. */
+const idOf = (windowMs: number): string => `${windowMs}ms`;
+
 const limitsBy: Readonly<Record<DropInAlgorithm, (limit: number, windowMs: number) => Limit>> = {
-  slidingWindow: (limit, window) => slidingWindow({ limit, window }),
-  slidingWindowCounter: (limit, window) => slidingWindowCounter({ limit, window }),
-  fixedWindow: (limit, window) => fixedWindow({ limit, window, align: 'first-hit' }),
-  tokenBucket: (limit, every) => tokenBucket({ capacity: limit, refill: Math.max(1, limit), every }),
+  slidingWindow: (limit, window) => slidingWindow({ limit, window, id: idOf(window) }),
+  slidingWindowCounter: (limit, window) => slidingWindowCounter({ limit, window, id: idOf(window) }),
+  fixedWindow: (limit, window) => fixedWindow({ limit, window, align: 'first-hit', id: idOf(window) }),
+  tokenBucket: (limit, every) => {
+    return tokenBucket({ capacity: limit, refill: Math.max(1, limit), every, id: idOf(every) });
+  },
 };
 
 /** The core of every drop-in store: counts hits by rules that may come with each of them. */
@@ -116,16 +121,6 @@ export class Counter {
 /** Requests without a key are counted together, never let through. */
 export function subjectOf(key: unknown): string {
   return key === undefined || key === null || key === '' ? ANONYMOUS : String(key);
-}
-
-/** A limit as the served projects mean it: hits are compared with it, so a fraction admits what is below. */
-export function wholeLimit(limit: unknown): number | undefined {
-  return typeof limit === 'number' && Number.isFinite(limit) ? Math.max(0, Math.floor(limit)) : undefined;
-}
-
-/** A window in whole ms, rounded up so that none admits more often than was asked for. */
-export function wholeWindow(windowMs: number): number {
-  return Math.max(1, Math.ceil(windowMs));
 }
 
 function toCount(decision: Decision, { limit: known, windowMs }: Rule): Count {

@@ -1,5 +1,6 @@
 import type { FastifyRateLimitStore } from '@fastify/rate-limit';
-import { Counter, type Rule, subjectOf, wholeLimit, wholeWindow } from './counter.js';
+import { Counter, type Rule, subjectOf } from './counter.js';
+import { wholeLimit, wholeWindow } from './numbers.js';
 import { checkOptions, type DropInOptions, policyName, refusal } from './options.js';
 
 export type { DropInAlgorithm, DropInOptions } from './options.js';
@@ -100,16 +101,18 @@ class PluginStore implements ComportaStore {
     const { totalHits, resetAfterMs, decision } = await this.#counter.hit(key, rule);
     if (decision.allowed) return { current: totalHits, ttl: resetAfterMs };
     if (decision.reason === 'blocked') await this.#renew(key, rule);
-    return { current: max + (await this.#countRefusal(key, timeWindow)), ttl: rule.blockMs ?? resetAfterMs };
+    const exceeded = await this.#countRefusal(key, timeWindow);
+    return { current: (rule.limit ?? max) + exceeded, ttl: rule.blockMs ?? resetAfterMs };
   }
 
   async #look(key: string, timeWindow: number, max: number): Promise<Current> {
-    const { totalHits, resetAfterMs, decision } = await this.#counter.look(key, this.#rule(timeWindow, max));
+    const rule = this.#rule(timeWindow, max);
+    const { totalHits, resetAfterMs, decision } = await this.#counter.look(key, rule);
     const refusals = this.#refusals(timeWindow);
     const isFull = !decision.allowed || decision.binding?.remaining === 0;
     if (!isFull || refusals === undefined) return { current: totalHits, ttl: resetAfterMs };
     const exceeded = (await this.#counter.look(key, refusals)).totalHits;
-    return { current: exceeded === 0 ? totalHits : max + exceeded, ttl: resetAfterMs };
+    return { current: exceeded === 0 ? totalHits : (rule.limit ?? max) + exceeded, ttl: resetAfterMs };
   }
 
   /** How many refusals there are for a ban; a refusal that cannot be counted stays a refusal. */
@@ -133,8 +136,8 @@ class PluginStore implements ComportaStore {
   }
 
   #rule(timeWindow: number, max: number): Rule {
-    const windowMs = wholeWindow(timeWindow);
-    const rule = { policy: this.#policy, limit: wholeLimit(max), windowMs };
+    const windowMs = wholeWindow(timeWindow, 'timeWindow');
+    const rule = { policy: this.#policy, limit: wholeLimit(max, 'max'), windowMs };
     return this.#plugin.continueExceeding === true ? { ...rule, blockMs: windowMs } : rule;
   }
 
@@ -142,7 +145,8 @@ class PluginStore implements ComportaStore {
   #refusals(timeWindow: number): Rule | undefined {
     const { ban = -1 } = this.#plugin;
     if (ban < 0) return undefined;
-    return { policy: policyName(this.#policy, 'refused'), limit: ban + 1, windowMs: wholeWindow(timeWindow) };
+    const windowMs = wholeWindow(timeWindow, 'timeWindow');
+    return { policy: policyName(this.#policy, 'refused'), limit: ban + 1, windowMs };
   }
 }
 

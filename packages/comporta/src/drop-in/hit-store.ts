@@ -1,7 +1,7 @@
-import { ComportaError } from '../core/errors.js';
-import { Counter, type Rule, subjectOf, wholeLimit, wholeWindow } from './counter.js';
+import { Counter, type Rule, subjectOf } from './counter.js';
 import { Ledger } from './ledger.js';
-import { checkOptions, type DropInOptions, type Settings } from './options.js';
+import { wholeLimit, wholeWindow } from './numbers.js';
+import { checkOptions, type DropInOptions, refusal, type Settings } from './options.js';
 
 /** What express-rate-limit and hono-rate-limiter tell a store of themselves. */
 export interface HitOptions {
@@ -9,6 +9,8 @@ export interface HitOptions {
   readonly limit: number | ((...given: never[]) => unknown);
   readonly skipFailedRequests?: boolean;
   readonly skipSuccessfulRequests?: boolean;
+  /** Told by those who ask it after each request. */
+  readonly requestWasSuccessful?: unknown;
 }
 
 /** What they are told of a key. */
@@ -17,8 +19,12 @@ export interface Hits {
   readonly resetTime: Date;
 }
 
-/** The hit of a refusal is given back when its response ends, if at all; no other wait is as short. */
-const REFUSAL_ENDS_MS = 5000;
+/** What a store is started with. */
+interface Start {
+  readonly rule: Rule;
+  readonly isGivenBack: boolean;
+  readonly areRefusalsGivenBack: boolean;
+}
 
 /** The store contract that express-rate-limit has and hono-rate-limiter took over. */
 export class HitStore {
@@ -30,37 +36,66 @@ export class HitStore {
   readonly resetAll?: () => Promise<void>;
   readonly #settings: Settings;
   readonly #counter: Counter;
-  #rule: Rule | undefined;
+  readonly #givesRefusalsBack: (options: HitOptions) => boolean;
+  #start: Start | undefined;
+  #fault: unknown;
   #ledger: Ledger | undefined;
 
-  constructor(options: DropInOptions, defaultName: string) {
+  /** `givesRefusalsBack`: whether the middleware calls `decrement` for requests that it refuses itself. */
+  constructor(options: DropInOptions, defaultName: string, givesRefusalsBack: (options: HitOptions) => boolean) {
     this.#settings = checkOptions(options, defaultName);
     this.#counter = new Counter(this.#settings);
+    this.#givesRefusalsBack = givesRefusalsBack;
     this.prefix = `${this.#settings.name}:`;
     this.localKeys = this.#settings.isOwn;
     if (this.#settings.isOwn) this.resetAll = () => this.#forgetAll();
   }
 
-  /** Called by the middleware. Throws a `ComportaError` for a limit or window that cannot be. */
-  init({ windowMs, limit, skipFailedRequests = false, skipSuccessfulRequests = false }: HitOptions): void {
-    const rule = { policy: this.#settings.name, limit: wholeLimit(limit), windowMs: wholeWindow(windowMs) };
-    this.#counter.limiter(rule);
-    this.#rule = rule;
-    const expectedMs = skipFailedRequests ? rule.windowMs : REFUSAL_ENDS_MS;
-    this.#ledger = skipFailedRequests || skipSuccessfulRequests ? new Ledger(expectedMs) : undefined;
+  /**
+   * Called by the middleware. Throws a `ComportaError` for a limit or window that cannot be, and where another
+   * middleware has started the store with others. From then on every hit is answered with that error.
+   */
+  init(options: HitOptions): void {
+    try {
+      this.#begin(this.#startOf(options));
+    } catch (error) {
+      this.#fault = error;
+      throw error;
+    }
+  }
+
+  #startOf(options: HitOptions): Start {
+    const { skipFailedRequests = false, skipSuccessfulRequests = false } = options;
+    const limit = typeof options.limit === 'function' ? undefined : wholeLimit(options.limit, 'limit');
+    return {
+      rule: { policy: this.#settings.name, limit, windowMs: wholeWindow(options.windowMs, 'windowMs') },
+      isGivenBack: skipFailedRequests || skipSuccessfulRequests,
+      areRefusalsGivenBack: this.#givesRefusalsBack(options),
+    };
+  }
+
+  #begin(start: Start): void {
+    if (this.#start === undefined) {
+      this.#counter.limiter(start.rule);
+      this.#start = start;
+      this.#ledger = start.isGivenBack ? new Ledger(start.areRefusalsGivenBack) : undefined;
+    } else if (JSON.stringify(start) !== JSON.stringify(this.#start)) {
+      throw refusal('store', 'one store cannot serve limits that differ; make one for each middleware, and name them');
+    }
   }
 
   /** Counts a hit. More hits than the limit mean refuse; such a hit cost nothing where the limit is a number. */
   async increment(key: string): Promise<Hits> {
     const { totalHits, resetAfterMs, decision } = await this.#counter.hit(key, this.#known());
     const nowMs = this.#nowMs();
-    if (decision.allowed) this.#ledger?.charged(key, decision);
-    else this.#ledger?.refused(key, nowMs);
-    return { totalHits, resetTime: new Date(nowMs + resetAfterMs) };
+    const untilMs = nowMs + resetAfterMs;
+    if (decision.allowed) this.#ledger?.charged(key, decision, untilMs, nowMs);
+    else this.#ledger?.refused(key, untilMs);
+    return { totalHits, resetTime: new Date(untilMs) };
   }
 
   /**
-   * Gives one hit back: the key's newest that this process counted, where the middleware skips some requests, else the
+   * Gives one hit back: the key's oldest that this process counted, where the middleware skips some requests, else the
    * newest of anybody's. The first never rejects: when the store does not answer, the hit stays counted. The second
    * rejects with a `StoreError`.
    */
@@ -102,8 +137,8 @@ export class HitStore {
   }
 
   #known(): Rule {
-    if (this.#rule !== undefined) return this.#rule;
-    const message = 'store: not started; pass it as the option store, and see what was logged when it was';
-    throw new ComportaError('ERR_OPTION', message, 'store');
+    if (this.#fault !== undefined) throw this.#fault;
+    if (this.#start !== undefined) return this.#start.rule;
+    throw refusal('store', 'not started; pass it as the option store, and see what was logged when it was');
   }
 }

@@ -1,55 +1,66 @@
 import type { Decision } from '../core/decision.js';
 
-/** Keys whose hits are remembered, charges of one key and of all: more than are under way at once. */
+/** Keys whose hits are remembered, charges and refusals of one key, and charges of all. */
 const KEYS_MAX = 10_000;
-const CHARGES_MAX = 100;
-const ALL_CHARGES_MAX = 50_000;
+const OF_KEY_MAX = 10_000;
+const ALL_CHARGES_MAX = 100_000;
+
+interface Charge {
+  readonly decision: Decision;
+  /** Until then it counts. */
+  readonly untilMs: number;
+}
 
 interface Page {
-  readonly charges: Decision[];
-  refusals: number;
-  refusedAtMs: number;
+  /** Oldest first. */
+  readonly charges: Charge[];
+  /** Until when the decrement of each refusal may come. */
+  readonly refusals: number[];
 }
 
 /**
- * Knows what a decrement gives back. The contracts name only the key, and call for refused hits as well, which
- * cost nothing: those are taken first, so that never more is given back than was charged.
+ * Knows what a decrement gives back. The contracts name only the key: so it is the oldest charge of the key that
+ * still counts. Of the others none then leaves a window sooner than it should, and never do more pass than the limit.
  */
 export class Ledger {
   readonly #pages: Map<string, Page> = new Map();
-  readonly #expectedMs: number;
+  readonly #areRefusalsGivenBack: boolean;
   #charges = 0;
 
-  /** `expectedMs`: how long after a refusal its decrement may still come. */
-  constructor(expectedMs: number) {
-    this.#expectedMs = expectedMs;
+  /** `areRefusalsGivenBack`: decrements come for refused hits as well, which cost nothing. */
+  constructor(areRefusalsGivenBack: boolean) {
+    this.#areRefusalsGivenBack = areRefusalsGivenBack;
   }
 
-  charged(key: string, decision: Decision): void {
+  charged(key: string, decision: Decision, untilMs: number, nowMs: number): void {
     const { charges } = this.#page(key);
-    charges.push(decision);
+    this.#dropEnded(charges, nowMs);
+    charges.push({ decision, untilMs });
     this.#charges++;
-    if (charges.length > CHARGES_MAX && charges.shift() !== undefined) this.#charges--;
+    if (charges.length > OF_KEY_MAX && charges.shift() !== undefined) this.#charges--;
     while (this.#charges > ALL_CHARGES_MAX) this.#forgetOldest();
   }
 
-  refused(key: string, nowMs: number): void {
-    const page = this.#page(key);
-    page.refusals = this.#isExpected(page, nowMs) ? page.refusals + 1 : 1;
-    page.refusedAtMs = nowMs;
+  /** The decrement of a refusal may come until `untilMs`. */
+  refused(key: string, untilMs: number): void {
+    if (!this.#areRefusalsGivenBack) return;
+    const { refusals } = this.#page(key);
+    refusals.push(untilMs);
+    if (refusals.length > OF_KEY_MAX) refusals.shift();
   }
 
-  /** The newest charge of a key that is not given back yet. */
+  /** The charge that a decrement gives back. Those of refusals come first, so that never more than was charged does. */
   takeBack(key: string, nowMs: number): Decision | undefined {
     const page = this.#pages.get(key);
     if (page === undefined) return undefined;
-    if (page.refusals > 0 && this.#isExpected(page, nowMs)) {
-      page.refusals--;
-      return undefined;
-    }
-    const charge = page.charges.pop();
-    if (charge !== undefined) this.#charges--;
-    return charge;
+    const { charges, refusals } = page;
+    // A decrement may be a moment under way.
+    while (refusals[0] !== undefined && refusals[0] < nowMs) refusals.shift();
+    if (refusals.shift() !== undefined) return undefined;
+    this.#dropEnded(charges, nowMs);
+    const oldest = charges.shift();
+    if (oldest !== undefined) this.#charges--;
+    return oldest?.decision;
   }
 
   forget(key: string): void {
@@ -62,17 +73,18 @@ export class Ledger {
     this.#pages.clear();
   }
 
+  #dropEnded(charges: Charge[], nowMs: number): void {
+    const ended = charges.findIndex(({ untilMs }) => untilMs > nowMs);
+    this.#charges -= charges.splice(0, ended < 0 ? charges.length : ended).length;
+  }
+
   #forgetOldest(): void {
     const [[key] = []] = this.#pages;
     if (key !== undefined) this.forget(key);
   }
 
-  #isExpected({ refusedAtMs }: Page, nowMs: number): boolean {
-    return nowMs - refusedAtMs <= this.#expectedMs;
-  }
-
   #page(key: string): Page {
-    const page = this.#pages.get(key) ?? { charges: [], refusals: 0, refusedAtMs: Number.NEGATIVE_INFINITY };
+    const page = this.#pages.get(key) ?? { charges: [], refusals: [] };
     this.#pages.delete(key);
     this.#pages.set(key, page);
     if (this.#pages.size > KEYS_MAX) this.#forgetOldest();

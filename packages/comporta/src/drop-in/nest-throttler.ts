@@ -1,5 +1,6 @@
 import type { ThrottlerStorage } from '@nestjs/throttler';
-import { Counter, wholeLimit, wholeWindow } from './counter.js';
+import { Counter } from './counter.js';
+import { wholeBlock, wholeLimit, wholeWindow } from './numbers.js';
 import { checkOptions, type DropInOptions, policyName, type Settings } from './options.js';
 
 export type { DropInAlgorithm, DropInOptions } from './options.js';
@@ -23,7 +24,10 @@ export class ComportaStorage implements ThrottlerStorage {
     this.#counter = new Counter(this.#settings);
   }
 
-  /** Counts a hit; `ttl` and `blockDuration` in ms. Each throttler has a policy of its own. */
+  /**
+   * Counts a hit; `ttl` and `blockDuration` in ms. Each throttler has a policy of its own. Rejects with a
+   * `ComportaError` for numbers that cannot be meant.
+   */
   async increment(
     key: string,
     ttl: number,
@@ -31,11 +35,12 @@ export class ComportaStorage implements ThrottlerStorage {
     blockDuration: number,
     throttlerName: string,
   ): Promise<ThrottlerRecord> {
+    const blockMs = wholeBlock(blockDuration, 'blockDuration');
     const { totalHits, resetAfterMs, decision } = await this.#counter.hit(key, {
       policy: policyName(this.#settings.name, throttlerName),
-      limit: wholeLimit(limit),
-      windowMs: wholeWindow(ttl),
-      ...(blockDuration > 0 ? { blockMs: Math.ceil(blockDuration) } : {}),
+      limit: wholeLimit(limit, 'limit'),
+      windowMs: wholeWindow(ttl, 'ttl'),
+      ...(blockMs === undefined ? {} : { blockMs }),
     });
     const isBlocked = !decision.allowed;
     const timeToExpire = Math.ceil(resetAfterMs / 1000);

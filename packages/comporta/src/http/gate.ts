@@ -62,9 +62,20 @@ export interface Verdict {
 export interface Gate<Request = unknown> {
   /**
    * Never throws and never rejects: a faulty key function counts as anonymous, a faulty cost as 1, both
-   * reported. `cost`, when given, takes the place of every policy's own.
+   * reported. `cost`, when given, takes the place of every policy's own; of the policies only those in `only`
+   * are asked, all by default.
    */
-  check(view: RequestView<Request>, signal?: AbortSignal, cost?: number): MaybePromise<Verdict>;
+  check(
+    view: RequestView<Request>,
+    signal?: AbortSignal,
+    cost?: number,
+    only?: ReadonlySet<string>,
+  ): MaybePromise<Verdict>;
+  /**
+   * The subject of requests whose key has these values, in the order of its parts; an address stands for its
+   * client. `undefined` when there can be no such subject, or is no such policy.
+   */
+  subjectOf(policy: string, values: readonly string[]): string | undefined;
   /** The limiter of each policy, by name. */
   readonly limiters: ReadonlyMap<string, Limiter>;
   /** Resolves when all is done that refusals and responses which have ended still change; never rejects. */

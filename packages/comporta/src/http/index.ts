@@ -1,4 +1,5 @@
 export { ComportaError } from '../core/errors.js';
+export { type ClientIpOptions, type ClientOf, createClientOf } from '../identity/client-name.js';
 export { parseIp } from '../identity/ip.js';
 export { parseProxies, type TrustedProxies } from '../identity/proxies.js';
 export { ANONYMOUS, type Key, type KeySource } from '../identity/subject.js';

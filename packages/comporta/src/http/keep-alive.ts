@@ -1,11 +1,12 @@
 import { globalValue } from '../core/globals.js';
+import { unawaited } from '../core/unawaited.js';
 import type { Gate, Verdict } from './gate.js';
 
 /** Keeps a function's instance awake until a promise settles. */
-export type KeepAlive = (work: Promise<unknown>) => void;
+export type KeepAlive = (work: Promise<unknown>) => unknown;
 
 interface Context {
-  waitUntil?(work: Promise<unknown>): void;
+  waitUntil?(work: Promise<unknown>): unknown;
 }
 
 /** Where Vercel keeps the context of the request that is being answered. */
@@ -16,8 +17,13 @@ const VERCEL = Symbol.for('@vercel/request-context');
  * passed to the handler (Cloudflare, Netlify, Next) or of Vercel's own context; `undefined` on a server.
  */
 export function keepAliveOf(contexts: readonly unknown[]): KeepAlive | undefined {
-  const context = contexts.find(isContext) ?? vercelContext();
-  return context === undefined ? undefined : (work) => context.waitUntil(work);
+  try {
+    const context = contexts.find(isContext) ?? vercelContext();
+    return context === undefined ? undefined : (work) => context.waitUntil(work);
+  } catch {
+    // A context that cannot be read is none.
+    return undefined;
+  }
 }
 
 function isContext(value: unknown): value is Required<Context> {
@@ -66,7 +72,7 @@ export function stayAwake(
 /** A platform that takes no more work changes nothing about the request. */
 function hold(keepAlive: KeepAlive, work: Promise<unknown>): void {
   try {
-    keepAlive(work);
+    unawaited(keepAlive(work));
   } catch {
     // The work goes on for as long as the instance is awake.
   }

@@ -3,6 +3,7 @@ import type { RequestView } from '../identity/view.js';
 import { POLICY_FIELDS } from '../policies/compile.js';
 import type { Policy } from '../policies/policy.js';
 import type { MaybePromise } from '../stores/store.js';
+import { firstMeetings } from './first-meeting.js';
 import { createGate, type Gate, type GateOptions, type Verdict } from './gate.js';
 import { isGateOption } from './gate-options.js';
 import { createReport } from './report.js';
@@ -24,27 +25,12 @@ export interface Mounted<Request = unknown> {
 /** Makes the gate of an adapter. */
 export function mount<Request>(options: RateLimitOptions<Request>): Mounted<Request> {
   const gate = createGate(toGateOptions(options));
-  const report = createReport(options.onError);
-  const seen = new WeakSet<object>();
-  let told = false;
+  const isFirst = firstMeetings(createReport(options.onError));
   return {
     gate,
-    check(request, view, cost) {
-      if (!seen.has(request)) {
-        seen.add(request);
-        return gate.check(view, undefined, cost);
-      }
-      if (!told) report(MOUNTED_TWICE);
-      told = true;
-      return ALLOWED;
-    },
+    check: (request, view, cost) => (isFirst(request) ? gate.check(view, undefined, cost) : ALLOWED),
   };
 }
-
-const MOUNTED_TWICE: ComportaError = new ComportaError(
-  'ERR_OPTION',
-  'rateLimit: the same limiter met a request twice; it was counted once, but mount it in one place only',
-);
 
 /** Fields of a policy that are the gate's where there is only one. */
 const OF_THE_GATE: readonly string[] = ['timeoutMs', 'onStoreFailure', 'instances'];

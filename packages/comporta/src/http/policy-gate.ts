@@ -1,5 +1,6 @@
 import type { Decision } from '../core/decision.js';
 import { ComportaError, isComportaError } from '../core/errors.js';
+import { unawaited } from '../core/unawaited.js';
 import { messageOf } from '../identity/subject.js';
 import type { RequestView } from '../identity/view.js';
 import type { CallOptions, Limiter } from '../limiter/limiter.js';
@@ -16,6 +17,7 @@ import { checkInstances } from './gate-options.js';
 import { createHeaderWriter, type HeaderWriter } from './headers.js';
 import { createReport, type Report } from './report.js';
 import { checkItemNames, createRule, type Rule } from './rule.js';
+import { subjectOfParts } from './subject-parts.js';
 import { type Met, tasksOf } from './tasks.js';
 import { ALLOWED, forbidden, UNAVAILABLE, verdictOf } from './verdict.js';
 
@@ -65,14 +67,24 @@ export class PolicyGate<Request> implements Gate<Request> {
     this.limiters = new Map(this.#rules.map(({ limiter }) => [limiter.policy, limiter]));
   }
 
-  check(view: RequestView<Request>, signal?: AbortSignal, cost?: number): MaybePromise<Verdict> {
+  check(
+    view: RequestView<Request>,
+    signal?: AbortSignal,
+    cost?: number,
+    only?: ReadonlySet<string>,
+  ): MaybePromise<Verdict> {
     try {
-      const verdict = this.#decide(view, signal, cost);
+      const verdict = this.#decide(view, signal, cost, only);
       if (!(verdict instanceof Promise)) return this.#tell(verdict, view);
       return verdict.catch((error: unknown) => this.#fault(error)).then((settled) => this.#tell(settled, view));
     } catch (error) {
       return this.#tell(this.#fault(error), view);
     }
+  }
+
+  subjectOf(policy: string, values: readonly string[]): string | undefined {
+    const rule = this.#rules.find(({ limiter }) => limiter.policy === policy);
+    return rule && subjectOfParts(rule.policy.key ?? 'ip', values, this.#options.ipv6Prefix ?? 64);
   }
 
   settled(): Promise<void> {
@@ -89,11 +101,12 @@ export class PolicyGate<Request> implements Gate<Request> {
     view: RequestView<Request>,
     signal: AbortSignal | undefined,
     cost: number | undefined,
+    only: ReadonlySet<string> | undefined,
   ): MaybePromise<Verdict> {
     if (this.#isDenied?.(view, '') === true) return forbidden(GATE);
     if (this.#options.countPreflight !== true && isPreflight(view)) return ALLOWED;
     if (this.#isAllowed?.(view, '') === true) return ALLOWED;
-    const meeting = this.#meet(view, cost);
+    const meeting = this.#meet(view, cost, only);
     const { asks, isDenied, deniedBy } = meeting;
     if (isDenied) return forbidden(deniedBy);
     if (asks.length === 0) return deniedBy === NOBODY ? ALLOWED : { ...ALLOWED, deniedBy };
@@ -103,12 +116,17 @@ export class PolicyGate<Request> implements Gate<Request> {
     );
   }
 
-  #meet(view: RequestView<Request>, given: number | undefined): Meeting<Request> {
+  #meet(
+    view: RequestView<Request>,
+    given: number | undefined,
+    only: ReadonlySet<string> | undefined,
+  ): Meeting<Request> {
     const target = new Target(view);
     const asks: Met<Request>[] = [];
     let deniedBy = NOBODY;
     let isDenied = false;
     for (const rule of this.#rules) {
+      if (only?.has(rule.limiter.policy) === false) continue;
       const params = rule.match(target);
       if (params === undefined) continue;
       const { limiter } = rule;
@@ -152,7 +170,7 @@ export class PolicyGate<Request> implements Gate<Request> {
   #tell(verdict: Verdict, view: RequestView<Request>): Verdict {
     const { onVerdict } = this.#options;
     try {
-      onVerdict?.(verdict, view);
+      unawaited(onVerdict?.(verdict, view));
     } catch (error) {
       this.#report(new ComportaError('ERR_OPTION', `onVerdict: the function failed: ${messageOf(error)}`, 'onVerdict'));
     }

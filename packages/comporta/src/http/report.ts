@@ -1,4 +1,5 @@
 import type { ComportaError } from '../core/errors.js';
+import { unawaited } from '../core/unawaited.js';
 
 /** Told of faults that a request met but that must not break it. */
 export type Report = (error: ComportaError) => void;
@@ -10,7 +11,7 @@ const PRINTED_MAX = 100;
 export function createReport(onError: Report = printOnce()): Report {
   return (error) => {
     try {
-      onError(error);
+      unawaited(onError(error));
     } catch {
       // A listener's fault is its own; the request goes on.
     }

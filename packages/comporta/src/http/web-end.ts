@@ -32,9 +32,13 @@ export async function answerWeb<Answer extends Response | undefined>(
 /** What Bun's handlers answer with after an upgrade stands for this. */
 const SWITCHED = { status: 101, body: null };
 
-/** Fetched and redirect responses cannot be changed, only copied; an upgrade (101) cannot even be copied. */
+/**
+ * Fetched and redirect responses cannot be changed, only copied; an upgrade (101) cannot even be copied. One without
+ * a body may be given to many requests: it is left as it is.
+ */
 function withFields<Answer extends Response | undefined>(response: Answer, verdict: Verdict): Answer | Response {
   if (verdict.headers.length === 0 || response === undefined || response.status < 200) return response;
+  if (response.body === null) return setFields(new Response(null, response), verdict);
   try {
     return setFields(response, verdict);
   } catch {

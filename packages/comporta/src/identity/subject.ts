@@ -1,4 +1,5 @@
 import { ComportaError, show } from '../core/errors.js';
+import { unawaited } from '../core/unawaited.js';
 import { type Params, type Reader, readers } from './sources.js';
 import type { RequestView } from './view.js';
 
@@ -149,7 +150,7 @@ function fromFunction<Request>(key: (view: RequestView<Request>) => unknown, con
   const { field, report } = context;
   return (view) => {
     try {
-      const value = key(view);
+      const value = unawaited(key(view));
       if (value === undefined || value === null) return ANONYMOUS;
       if (typeof value === 'string' ? value !== '' : typeof value === 'bigint' || Number.isFinite(value))
         return `key=${value}`;

@@ -1,8 +1,8 @@
 import type { Emitter, LimiterEvents } from '../core/events.js';
 import type { Clock } from '../core/time.js';
 import type { ActionReply, Plan, StoreReply } from '../stores/store.js';
-import type { Denials } from './denials.js';
 import type { CallOptions } from './limiter.js';
+import type { Told } from './told.js';
 import type { Variants } from './variants.js';
 import type { WaitSettings } from './wait.js';
 
@@ -14,8 +14,10 @@ export interface Call {
   readonly id: string;
   readonly holdMs: number;
   readonly options: CallOptions | undefined;
-  /** Listeners hear of a refusal. */
+  /** Listeners hear of the decision. */
   readonly isTold: boolean;
+  /** When it began, for those who measure; `undefined` while nobody does. */
+  readonly startedMs: number | undefined;
   /** Where terms may make it begin anew: when it began. */
   readonly sinceUs: number;
 }
@@ -29,7 +31,7 @@ export interface LimiterParts {
   readonly plan: Plan;
   readonly variants: Variants;
   readonly events: Emitter<LimiterEvents>;
-  readonly denials: Denials;
+  readonly told: Told;
   readonly waiting: WaitSettings;
   readonly clock: Clock;
   readonly timeoutMs: number;

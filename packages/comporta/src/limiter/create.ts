@@ -9,10 +9,10 @@ import { Reports } from '../resilience/reports.js';
 import { memoryStore, standInStore } from '../stores/memory.js';
 import { ALONE } from '../stores/presence.js';
 import type { Plan, Store } from '../stores/store.js';
-import { Denials } from './denials.js';
 import { GuardedLimiter } from './guarded.js';
 import type { Limiter, LimiterOptions } from './limiter.js';
 import { planOf, plansOf } from './plan.js';
+import { Told } from './told.js';
 import { Variants } from './variants.js';
 import { checkMaxWaiters } from './wait.js';
 
@@ -84,12 +84,12 @@ export function wire(options: LimiterOptions, clock: Clock): Limiter {
     if (local !== store) await local.close();
     if (options.store === undefined) await store.close();
   };
-  const denials = new Denials(events, clock);
+  const told = new Told(events, clock, store.kind);
   return new GuardedLimiter({
     plan,
     variants,
     events,
-    denials,
+    told,
     waiting,
     clock,
     timeoutMs,

@@ -38,7 +38,7 @@ export class GuardedLimiter implements Limiter {
     this.#waiting = new WaitingRoom(plan.policy, waiting, {
       ask: (subject, cost) => this.#askInTurn(subject, cost),
       giveBack: (decision) => void this.#actions.refund(decision, decision.cost),
-      tell: (refusal) => parts.denials.tell(refusal),
+      tell: (decision) => parts.told.tellOfTurn(decision),
       isHeld: (subject, id) => variants.known(subject).limits.some((limit) => limit.id === id && limit.algorithm.holds),
     });
     this.#actions = new Actions(plan, variants, clock, (subject) => this.#waiting.nudge(subject));
@@ -175,9 +175,9 @@ export class GuardedLimiter implements Limiter {
     options: CallOptions | undefined,
     { id = kind === 'peek' ? nextLookId() : nextId(), holdMs = 0, isTold = kind !== 'peek' }: Partial<Call> = {},
   ): MaybePromise<Decision> {
-    const { plan, clock } = this.#parts;
+    const { plan, clock, told } = this.#parts;
     const sinceUs = plan.haveTerms === true ? clock.nowUs() : 0;
-    const call = { kind, subject, cost, id, holdMs, options, isTold, sinceUs };
+    const call = { kind, subject, cost, id, holdMs, options, isTold, startedMs: told.start(), sinceUs };
     return this.#put(this.#variants.of(subject, options?.plan), call, options?.timeoutMs);
   }
 
@@ -207,10 +207,10 @@ export class GuardedLimiter implements Limiter {
 
   #word(variant: Variant, call: Call, reply: StoreReply, cost: number): Answer {
     if (reply.terms !== undefined) return this.#again(variant, call, reply.terms);
-    const { subject, id, isTold } = call;
+    const { subject, id } = call;
     const decision = toDecision({ policy: this.policy, limits: variant.limits, subject, cost, id }, reply);
     if (decision.degraded !== undefined) this.#actions.disown(decision, variant);
-    if (!decision.allowed && isTold) this.#parts.denials.tell(decision, call.options?.shadow);
+    if (call.isTold) this.#parts.told.tell(decision, call.options?.shadow, call.startedMs);
     return decision;
   }
 

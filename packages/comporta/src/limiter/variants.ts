@@ -1,5 +1,6 @@
 import type { Decision } from '../core/decision.js';
 import { ComportaError, show } from '../core/errors.js';
+import { unawaited } from '../core/unawaited.js';
 import type { Guard } from '../resilience/guard.js';
 import { ANY_TERMS, type Plan, type Terms } from '../stores/store.js';
 import { type Reading, readTerms, revisionText, type Table } from './terms.js';
@@ -116,7 +117,7 @@ export class Variants {
 
   #planOf(subject: string): string | undefined {
     try {
-      return this.#options.planOf?.(subject) ?? undefined;
+      return unawaited(this.#options.planOf?.(subject)) ?? undefined;
     } catch (error) {
       const words = error instanceof Error ? error.message : show(error);
       throw new ComportaError('ERR_PLAN', `planOf: the function failed: ${words}`, 'planOf');

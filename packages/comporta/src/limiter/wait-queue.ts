@@ -11,8 +11,8 @@ export interface WaitSource {
   ask(subject: string, cost: number): MaybePromise<Decision>;
   /** Returns what was charged for somebody who has left. */
   giveBack(decision: Decision): void;
-  /** Told of the final refusals. */
-  tell(refusal: Decision): void;
+  /** Told of the final decisions. */
+  tell(decision: Decision): void;
   /** Whether a limit counts places that are given back at any time. */
   isHeld(subject: string, limitId: string): boolean;
   /** Whether other processes use the store: then waits are spread. */
@@ -109,6 +109,8 @@ export class WaitQueue {
   /** Asks for one after the other until one has to wait or an answer takes time. */
   #run(): void {
     for (let head = this.#first(); head !== undefined; head = this.#first()) {
+      // A listener that was told of the last answer joined, and asks already.
+      if (this.#asking !== undefined) return;
       const asking = head;
       // Set before asking, for a listener of the limiter's events may join meanwhile.
       this.#asking = asking;

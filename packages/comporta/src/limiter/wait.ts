@@ -67,7 +67,7 @@ export class WaitingRoom {
         deadlineMs: this.#source.clock.nowUs() / 1000 + maxWaitMs,
         resolve: (decision) => {
           settled();
-          if (!decision.allowed) this.#source.tell(decision);
+          this.#source.tell(decision);
           resolve(decision);
         },
         reject: (error) => {

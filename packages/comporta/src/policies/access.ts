@@ -1,4 +1,5 @@
 import { ComportaError, show } from '../core/errors.js';
+import { unawaited } from '../core/unawaited.js';
 import type { ClientOf } from '../identity/client-name.js';
 import { formatIp, mask, ownerOf } from '../identity/ip-text.js';
 import { hasGoodBits, type Network, NetworkSet, namedNetworks, parseNetwork } from '../identity/networks.js';
@@ -102,7 +103,11 @@ function fromFunction<Request>(
 ): IsListed<Request> {
   return (view) => {
     try {
-      return test(view) === true;
+      const isNamed: unknown = unawaited(test(view));
+      if (typeof isNamed !== 'object') return isNamed === true;
+      const got = `${field}: the function must answer at once with true or false, got ${show(isNamed)}`;
+      report(new ComportaError('ERR_POLICY', `${got}; the request is not on the list`, field));
+      return false;
     } catch (error) {
       const message = `${field}: the function failed: ${messageOf(error)}; the request is not on the list`;
       report(new ComportaError('ERR_POLICY', message, field));

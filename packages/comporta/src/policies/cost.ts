@@ -1,4 +1,5 @@
 import { ComportaError, show } from '../core/errors.js';
+import { unawaited } from '../core/unawaited.js';
 import { type KeyContext, messageOf } from '../identity/subject.js';
 import type { RequestView } from '../identity/view.js';
 import type { Policy } from './policy.js';
@@ -22,7 +23,7 @@ export function compileCost<Request>(
     if (given !== undefined) return checked(given);
     if (typeof cost !== 'function') return cost ?? 1;
     try {
-      return checked(cost(view));
+      return checked(unawaited(cost(view)));
     } catch (error) {
       report(
         new ComportaError('ERR_COST', `${field}: the function failed: ${messageOf(error)}; the request costs 1`, field),

@@ -1,4 +1,5 @@
 import { ComportaError, show } from '../core/errors.js';
+import { unawaited } from '../core/unawaited.js';
 import { type KeyContext, messageOf } from '../identity/subject.js';
 import type { RequestView } from '../identity/view.js';
 import { badCost, isCost } from './cost.js';
@@ -33,7 +34,7 @@ function fromFunction<Request>(
 ): FinalCost<Request> {
   return (outcome, cost, view) => {
     try {
-      const final = count({ ...outcome, cost }, view);
+      const final = unawaited(count({ ...outcome, cost }, view));
       if (isCost(final)) return final;
       report(badCost(final, field, `; the request stays at ${cost}`));
     } catch (error) {

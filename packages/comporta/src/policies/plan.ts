@@ -1,4 +1,5 @@
 import { ComportaError, show } from '../core/errors.js';
+import { unawaited } from '../core/unawaited.js';
 import type { Params } from '../identity/sources.js';
 import { compileSource, type KeyContext, messageOf } from '../identity/subject.js';
 import type { RequestView } from '../identity/view.js';
@@ -62,7 +63,7 @@ function knownOnly<Request>(
   };
   return (view, params) => {
     try {
-      const name = read(view, params);
+      const name = unawaited(read(view, params));
       if (name === undefined || name === null || names.has(name)) return name ?? undefined;
       return tell(`there is no plan ${show(name)}${listed(names)}`);
     } catch (error) {

@@ -10,6 +10,7 @@ import {
   nodeRedisPreset,
 } from './node-redis.js';
 import { type Connectable, followSentinels } from './sentinel.js';
+import { CONNECTING } from './starting.js';
 import { type Address, parseStoreUrl } from './url.js';
 import { refuseOnWorkers } from './workers.js';
 
@@ -30,10 +31,11 @@ const MAP_MS = 1000;
  */
 export function connectUrl(text: string, clock: Clock, options: ConnectOptions = {}): RedisClient {
   refuseOnWorkers();
+  assertInstalled();
   const address = parseStoreUrl(text);
   checkConnectOptions(options, address);
   let client: RedisClient | undefined;
-  let lastError: string | undefined = 'still connecting';
+  let lastError: string | undefined = CONNECTING;
   let isClosed = false;
   let stopTimer = (): void => undefined;
 
@@ -126,15 +128,30 @@ async function open(opening: Opening, onClient: (client: RedisClient) => void): 
   single.connect().catch((error: Error) => onError(error.message));
 }
 
-async function loadNodeRedis(): Promise<NodeRedisModule> {
+/** No literal, so that bundlers leave it out: they would bring it to everybody. */
+const PACKAGE: string = 'redis';
+
+/** Without it no call could ever reach a server: refused at once, where the platform can tell. */
+function assertInstalled(): void {
+  const { resolve } = import.meta as { readonly resolve?: (name: string) => string };
   try {
-    const name = 'redis';
-    return (await import(name)) as NodeRedisModule;
-  } catch {
-    throw new ComportaError(
-      'ERR_CLIENT',
-      'a store URL needs the package "redis": run `npm install redis`, or pass a client of yours',
-      'store',
-    );
+    resolve?.(PACKAGE);
+  } catch (error) {
+    if ((error as { readonly code?: unknown } | null)?.code === 'ERR_MODULE_NOT_FOUND') throw missing();
   }
 }
+
+async function loadNodeRedis(): Promise<NodeRedisModule> {
+  try {
+    return (await import(PACKAGE)) as NodeRedisModule;
+  } catch {
+    throw missing();
+  }
+}
+
+const missing = (): ComportaError =>
+  new ComportaError(
+    'ERR_CLIENT',
+    'a store URL needs the package "redis": run `npm install redis`, or pass a client of yours',
+    'store',
+  );

@@ -20,11 +20,15 @@ const lastWord = (message: string): string => message.slice(message.lastIndexOf(
 const MISCONFIGURED =
   /^(NOAUTH|WRONGPASS|NOPERM|CROSSSLOT|WRONGTYPE|NOPROTO|EXECABORT|ERR(?! max number of clients))\b/;
 
+/** What ioredis says of a connection that is used for messages; servers say ERR. */
+const SUBSCRIBED = /^Connection in subscriber mode/;
+
 /** Any failure of a client as a {@link StoreError}. */
 export function toStoreError(error: unknown): StoreError {
   if (error instanceof StoreError) return error;
   const message = error instanceof Error ? error.message : String(error);
   // A client's own time limit, shorter than the policy's: whoever waits less may still be served.
   if (message.startsWith('Command timed out')) return new StoreError('timeout', message);
-  return new StoreError(MISCONFIGURED.test(message) ? 'misconfigured' : 'unavailable', message);
+  const isMisconfigured = MISCONFIGURED.test(message) || SUBSCRIBED.test(message);
+  return new StoreError(isMisconfigured ? 'misconfigured' : 'unavailable', message);
 }

@@ -4,6 +4,8 @@ const FIXES: readonly (readonly [RegExp, string])[] = [
   [/max number of clients/, 'the server has no room for one more connection: raise maxclients, or see who keeps them'],
   [/DB index|invalid DB/, 'write a database that there is: 0 to 15 by default (setting `databases` of the server)'],
   [/SELECT is not allowed/, 'this is a cluster: write redis-cluster://, without a database'],
+  [/client is not open/, 'call `await client.connect()`, and see what it rejects with'],
+  [/subscriber mode/, 'give the store a client of its own: client.duplicate()'],
   [
     /unknown command .?SENTINEL/i,
     'no Sentinel listens there: write redis:// or redis-cluster:// for redis-sentinel://',

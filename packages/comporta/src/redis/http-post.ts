@@ -19,8 +19,9 @@ export interface Answer {
   readonly body: unknown;
 }
 
-/** Longest answer that is read. */
-const ANSWER_MAX_BYTES = 4 * 2 ** 20;
+/** Longest answer that is read: so much, and more for each call that was asked. */
+const ANSWER_BYTES = 64 * 1024;
+const ANSWER_BYTES_PER_CALL = 4 * 1024;
 
 /** Codes by which runtimes say that there was no connection to send anything on. */
 const UNSENT =
@@ -41,8 +42,8 @@ export class Poster {
     return this.#options.url.host;
   }
 
-  /** Rejects after `timeoutMs`, and then the request is given up, whether it was seen or not. */
-  post(path: string, body: string, timeoutMs: number): Promise<Answer> {
+  /** With `calls` in it. Rejects after `timeoutMs`, and then the request is given up, whether it was seen or not. */
+  post(path: string, body: string, timeoutMs: number, calls: number): Promise<Answer> {
     const abort = new AbortController();
     this.#inFlight.add(abort);
     return new Promise<Answer>((resolve, reject) => {
@@ -50,7 +51,7 @@ export class Poster {
         reject(new StoreError('timeout', `no answer within ${timeoutMs} ms`));
         abort.abort();
       });
-      this.#exchange(path, body, abort.signal)
+      this.#exchange(path, body, abort.signal, ANSWER_BYTES + calls * ANSWER_BYTES_PER_CALL)
         .then(resolve, (error) => reject(this.#failure(error)))
         .finally(() => {
           stopTimer();
@@ -64,26 +65,26 @@ export class Poster {
     for (const abort of this.#inFlight) abort.abort();
   }
 
-  async #exchange(path: string, body: string, signal: AbortSignal): Promise<Answer> {
+  async #exchange(path: string, body: string, signal: AbortSignal, maxBytes: number): Promise<Answer> {
     const { url, fetch } = this.#options;
     const to = `${url.origin}${url.pathname.replace(/\/+$/, '')}${path}`;
     // Redirects are not followed: a command would be sent twice, and the token to whoever is named.
     const response = await fetch(to, { method: 'POST', headers: this.#headers, body, signal, redirect: 'manual' });
-    return { status: response.status, body: this.#parse(response, await textOf(response)) };
+    return { status: response.status, body: this.#parse(response, await textOf(response, maxBytes)) };
   }
 
   #parse({ ok, status }: Response, text: string): unknown {
     try {
-      return JSON.parse(ok ? text : this.#redact(text));
+      return JSON.parse(ok ? text : this.redact(text));
     } catch {
       throw (
-        statusError(status) ?? new StoreError('unavailable', `HTTP ${status} without JSON: ${show(this.#redact(text))}`)
+        statusError(status) ?? new StoreError('unavailable', `HTTP ${status} without JSON: ${show(this.redact(text))}`)
       );
     }
   }
 
-  /** Some servers repeat in a failure what they were sent. */
-  #redact(text: string): string {
+  /** Some servers repeat in a failure what they were sent: without the token. */
+  redact(text: string): string {
     return text.replaceAll(this.#options.token, '[token]');
   }
 
@@ -95,14 +96,14 @@ export class Poster {
     };
     const why = cause?.message ? `${message}: ${cause.message}` : message;
     const isUnsent = UNSENT.test(String(cause?.code ?? (error as { code?: string })?.code));
-    return new StoreError('unavailable', this.#redact(why), { isUnsent });
+    return new StoreError('unavailable', this.redact(why), { isUnsent });
   }
 }
 
-async function textOf(response: Response): Promise<string> {
-  const text = await readText(chunksOf(response.body), ANSWER_MAX_BYTES);
+async function textOf(response: Response, maxBytes: number): Promise<string> {
+  const text = await readText(chunksOf(response.body), maxBytes);
   if (text !== undefined) return text;
-  throw new StoreError('unavailable', `the answer is longer than ${ANSWER_MAX_BYTES} bytes`);
+  throw new StoreError('unavailable', `the answer is longer than ${maxBytes} bytes`);
 }
 
 /** Of the words of a server, in characters. */

@@ -1,3 +1,4 @@
+import { ComportaError } from '../core/errors.js';
 import { backOffMs } from './back-off.js';
 import type { RedisClient, RedisNode } from './client.js';
 
@@ -17,6 +18,7 @@ export interface IoredisClusterLike {
   readonly status: string;
   readonly slots: string[][];
   nodes(role?: 'all' | 'master' | 'slave'): readonly IoredisLike[];
+  connect(): Promise<unknown>;
   refreshSlotsCache(callback?: (error?: Error | null) => void): void;
   on(event: string, listener: () => void): unknown;
   disconnect(): void;
@@ -81,6 +83,7 @@ export const ioredisClusterPreset: IoredisClusterPreset = {
 
 /** A single ioredis or iovalkey connection as a {@link RedisClient}. */
 export function fromIoredis(redis: IoredisLike): RedisClient {
+  assertUsable(redis, redis.options);
   const node = toNode(redis, 'redis');
   const lastError = watchErrors(redis);
   return {
@@ -96,6 +99,8 @@ export function fromIoredis(redis: IoredisLike): RedisClient {
 
 /** An ioredis or iovalkey `Cluster` as a {@link RedisClient}. */
 export function fromIoredisCluster(cluster: IoredisClusterLike): RedisClient {
+  const { options } = cluster as { readonly options?: { readonly redisOptions?: object } };
+  assertUsable(cluster, options, options?.redisOptions);
   let nodes = new Map<string, RedisNode>();
   // One node per connection, so that what is known of a connection outlives a new slot map.
   const made = new WeakMap<IoredisLike, RedisNode>();
@@ -112,7 +117,10 @@ export function fromIoredisCluster(cluster: IoredisClusterLike): RedisClient {
   let refreshing = false;
   return {
     isCluster: true,
-    nodeOf: (slot) => nodes.get(cluster.slots[slot]?.[0] ?? ''),
+    nodeOf: (slot) => {
+      if (cluster.status === 'wait') cluster.connect().catch(() => undefined);
+      return nodes.get(cluster.slots[slot]?.[0] ?? '');
+    },
     nodeAt: (address) => nodes.get(address) ?? nodes.get(mapped(cluster, address)),
     refresh: () => {
       if (refreshing) return;
@@ -121,10 +129,33 @@ export function fromIoredisCluster(cluster: IoredisClusterLike): RedisClient {
         refreshing = false;
       });
     },
-    warnings: warningsFor((cluster as { options?: { redisOptions?: object } }).options?.redisOptions ?? {}),
+    warnings: warningsFor(options?.redisOptions ?? {}),
     lastError: watchErrors(cluster as unknown as IoredisLike),
     close: async () => cluster.disconnect(),
   };
+}
+
+interface Standing {
+  readonly status: string;
+  /** Version 6 says `subscriber` only where that bars other commands. */
+  readonly mode?: unknown;
+}
+
+const CLOSED: ReadonlySet<string> = new Set(['disconnecting', 'close', 'end']);
+
+/** Throws for what would make every decision fail, or count where no other process looks. */
+function assertUsable({ status, mode }: Standing, ...all: readonly (object | undefined)[]): void {
+  const fault = (message: string) => new ComportaError('ERR_CLIENT', `redisStore: ${message}`, 'store');
+  if (CLOSED.has(status)) throw fault('the ioredis client is closed');
+  if (mode === 'monitor' || mode === 'subscriber') {
+    throw fault(`the ioredis client is in ${mode} mode, which takes no other commands; use client.duplicate()`);
+  }
+  if (all.some((options) => (options as { readonly keyPrefix?: unknown } | undefined)?.keyPrefix)) {
+    throw fault(
+      'keyPrefix of ioredis renames keys, so that other clients and the command line count elsewhere; ' +
+        "use another client without it, such as client.duplicate({ keyPrefix: '' }), and the store's own keyPrefix",
+    );
+  }
 }
 
 function toNode(redis: IoredisLike, address: string): RedisNode {
@@ -158,7 +189,7 @@ function watchErrors(source: IoredisLike): () => string | undefined {
   source.on('error', (error: Error) => {
     last = error.message;
   });
-  return () => last;
+  return () => last ?? (CLOSED.has(source.status) ? 'the client is closed' : undefined);
 }
 
 function warningsFor(given: object): string[] {

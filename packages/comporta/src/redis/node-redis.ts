@@ -7,7 +7,7 @@ export interface NodeRedisLike {
   readonly isReady: boolean;
   readonly isOpen?: boolean;
   readonly options?: object | undefined;
-  sendCommand(args: readonly string[], options: { readonly timeout: 0 }): Promise<unknown>;
+  sendCommand(args: readonly string[], options: typeof PLAIN): Promise<unknown>;
   on(event: string, listener: (error: Error) => void): unknown;
   connect(): Promise<unknown>;
   destroy(): void;
@@ -96,8 +96,8 @@ export const nodeRedisClusterPreset: NodeRedisClusterPreset = {
   defaults: clusterNodePreset,
 };
 
-/** Whatever the client's settings: its own timer per command costs more than the command. */
-const NO_TIMER = { timeout: 0 } as const;
+/** Whatever the client's settings: its timer per command costs more than the command, and replies stay as they are. */
+const PLAIN = { timeout: 0, typeMapping: {} } as const;
 
 /** A single node-redis connection as a {@link RedisClient}. */
 export function fromNodeRedis(client: NodeRedisLike): RedisClient {
@@ -105,7 +105,7 @@ export function fromNodeRedis(client: NodeRedisLike): RedisClient {
   const node: RedisNode = {
     address: 'redis',
     isReady: () => client.isReady,
-    send: (command) => client.sendCommand(command, NO_TIMER),
+    send: (command) => client.sendCommand(command, PLAIN),
     reconnect: () => connection.restart(),
   };
   return {
@@ -219,7 +219,7 @@ function toNode(cluster: NodeRedisClusterLike, shard: ShardLike): RedisNode {
       if (shard.client === undefined) cluster.nodeClient(shard as never).catch(() => undefined);
       return shard.client?.isReady === true;
     },
-    send: (command) => (shard.client as NodeRedisLike).sendCommand(command, NO_TIMER),
+    send: (command) => (shard.client as NodeRedisLike).sendCommand(command, PLAIN),
     reconnect: () => {
       const { client } = shard;
       // Forgotten first, so that the next question to the cluster makes a new one.
@@ -229,7 +229,10 @@ function toNode(cluster: NodeRedisClusterLike, shard: ShardLike): RedisNode {
   };
 }
 
+const NOT_OPEN = 'the client is not open: its connect() was not called or failed, or it is closed';
+
 function watchErrors(source: {
+  readonly isOpen?: boolean;
   on(event: string, listener: (error: Error) => void): unknown;
 }): () => string | undefined {
   let last: string | undefined;
@@ -238,5 +241,5 @@ function watchErrors(source: {
   };
   source.on('error', note);
   source.on('node-error', note);
-  return () => last;
+  return () => last ?? (source.isOpen === false ? NOT_OPEN : undefined);
 }

@@ -4,6 +4,7 @@ import { StoreError, type Waiter } from '../core/waiting.js';
 import type { RedisClient, RedisNode } from './client.js';
 import { type Redirect, redirectOf, toStoreError } from './errors.js';
 import { SilenceWatch } from './silence.js';
+import { Starting } from './starting.js';
 
 /** One script call. Once the waiter is over nothing more may be sent. */
 export interface ScriptCall {
@@ -19,8 +20,8 @@ const ATTEMPTS_MAX = 6;
 const PAUSES_MAX = 8;
 const TRY_AGAIN_DELAY_MS = 4;
 const REFRESH_INTERVAL_MS = 200;
-/** So long after its creation a client may still be connecting; a server that is away longer is away. */
-const STARTING_MS = 1000;
+
+const ONE_NODE = 'this is a node of a cluster, used as a single server; use redis-cluster://, or a Cluster client';
 
 /**
  * Runs scripts so that each takes effect at most once: a call is repeated only after an answer that
@@ -33,23 +34,31 @@ export class ScriptRunner {
   readonly #loading: Map<string, Promise<unknown>> = new Map();
   readonly #silence: SilenceWatch = new SilenceWatch();
   #refreshedAtUs = 0;
-  /** Nodes that calls could be given to, for as long as it matters. */
-  #connected: WeakSet<RedisNode> | undefined = new WeakSet();
-  readonly #startedMs: number;
+  readonly #starting: Starting;
 
   constructor(client: RedisClient, clock: Clock) {
     this.#client = client;
     this.#clock = clock;
-    this.#startedMs = clock.nowUs() / 1000;
+    this.#starting = new Starting(clock);
   }
 
   /** What `decode` makes of the reply; rejects with a {@link StoreError}. */
   run<T>(given: ScriptCall, decode: (reply: unknown) => T): Promise<T> {
     const call = this.#client.dialect === undefined ? given : this.#translated(given);
     const node = this.#client.nodeOf(call.slot);
-    if (node?.isReady() !== true) return Promise.reject(this.#notReady(node));
+    return node?.isReady() === true ? this.#send(node, call, decode) : this.#sendSoon(call, decode);
+  }
+
+  async #sendSoon<T>(call: ScriptCall, decode: (reply: unknown) => T): Promise<T> {
+    const find = (): RedisNode | undefined => this.#client.nodeOf(call.slot);
+    const node = await this.#starting.wait(find, () => this.#client.lastError(), call.waiter);
+    if (node === undefined) throw this.#notReady(find());
+    return this.#send(node, call, decode);
+  }
+
+  #send<T>(node: RedisNode, call: ScriptCall, decode: (reply: unknown) => T): Promise<T> {
     this.#silence.sent(node, this.#nowMs(), call.waiter?.timeoutMs);
-    this.#connected?.add(node);
+    this.#starting.met(node);
     return node.send(call.command, call.waiter).then(
       (reply) => {
         this.#silence.answered(node);
@@ -97,6 +106,8 @@ export class ScriptRunner {
       if (/^(READONLY|CLUSTERDOWN|MASTERDOWN)/.test(message)) this.#refresh(from.address);
       throw toStoreError(error);
     }
+    if ('address' in redirect && !this.#client.isCluster)
+      throw new StoreError('misconfigured', `${ONE_NODE}: ${message}`);
     if (redirect.kind === 'moved') this.#refresh();
     const isPause = redirect.kind === 'tryAgain';
     if (isPause ? pauses >= PAUSES_MAX : attempt >= ATTEMPTS_MAX) {
@@ -161,18 +172,12 @@ export class ScriptRunner {
     this.#client.refresh(failing);
   }
 
-  /** Connections are made in the background, to the nodes of a cluster with their first use. */
-  #isStarting(node: RedisNode | undefined): boolean {
-    if (Math.abs(this.#nowMs() - this.#startedMs) >= STARTING_MS) this.#connected = undefined;
-    return this.#connected !== undefined && (node === undefined || !this.#connected.has(node));
-  }
-
   #notReady(node: RedisNode | undefined): StoreError {
     this.#refresh(node?.address);
     if (node !== undefined) this.#silence.wasDown(node, this.#nowMs());
     const who = node === undefined ? 'no server is known for this key' : `no connection to ${node.address}`;
     const why = this.#client.lastError();
-    const isStarting = this.#isStarting(node);
+    const isStarting = this.#starting.isFirst(node);
     return new StoreError('unavailable', why === undefined ? who : `${who}: ${why}`, { isUnsent: true, isStarting });
   }
 }

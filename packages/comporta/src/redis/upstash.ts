@@ -17,9 +17,10 @@ export function fromUpstash(options: PostOptions, joins: boolean): RedisClient {
   const batches = new Batches<Sent>(async (items, timeoutMs) => {
     const [only] = items;
     if (only !== undefined && items.length === 1) {
-      return [outcomeOf(await poster.post('/', only.text, timeoutMs), only, options.token)];
+      return [outcomeOf(await poster.post('/', only.text, timeoutMs, 1), only, options.token)];
     }
-    const answer = await poster.post('/pipeline', `[${items.map(({ text }) => text).join(',')}]`, timeoutMs);
+    const body = `[${items.map(({ text }) => text).join(',')}]`;
+    const answer = await poster.post('/pipeline', body, timeoutMs, items.length);
     return outcomesOf(answer, items, options.token);
   }, joins);
   const node: RedisNode = {

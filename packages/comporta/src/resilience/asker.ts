@@ -35,17 +35,20 @@ export class Asker {
   readonly #health: StoreHealth;
   readonly #clock: Clock;
   readonly #timeoutMs: number;
+  readonly #breakerMs: number;
 
-  constructor(store: PolicyStore, health: StoreHealth, clock: Clock, timeoutMs: number) {
+  /** `breakerMs` is the time limit whose breaker it goes by: others may have longer ones and share it. */
+  constructor(store: PolicyStore, health: StoreHealth, clock: Clock, timeoutMs: number, breakerMs: number = timeoutMs) {
     this.#store = store;
     this.#health = health;
     this.#clock = clock;
     this.#timeoutMs = timeoutMs;
+    this.#breakerMs = breakerMs;
   }
 
   /** Whether a subject's node answers, as far as known. */
   isBack(subject: string): boolean {
-    return this.#health.node(this.nodeOf(subject)).state(this.#timeoutMs) === 'closed';
+    return this.#health.node(this.nodeOf(subject)).state(this.#breakerMs) === 'closed';
   }
 
   /** Name of the node that a subject lives on, as far as known. */
@@ -60,7 +63,7 @@ export class Asker {
     const name = this.nodeOf(subject);
     const node = this.#store.shardOf === undefined ? undefined : this.#health.node(name);
     const sentAtMs = toMs(clock);
-    const refusal = node?.enter(this.#timeoutMs, sentAtMs, limitMs);
+    const refusal = node?.enter(this.#breakerMs, sentAtMs, limitMs);
     if (refusal !== undefined) {
       this.#store.suspect?.(subject);
       return onError(REFUSALS[refusal], name);
@@ -88,7 +91,7 @@ export class Asker {
       clock,
       onSettled: () => node?.leave(),
       onValue: (value) => {
-        node?.succeeded(this.#timeoutMs, toMs(clock), sentAtMs);
+        node?.succeeded(this.#breakerMs, toMs(clock), sentAtMs);
         return onValue(value, name);
       },
       onError: fail,
@@ -100,16 +103,16 @@ export class Asker {
     if (node === undefined) return;
     const nowMs = toMs(this.#clock);
     if (error instanceof StoreError && error.isAnswer) {
-      node.succeeded(this.#timeoutMs, nowMs, sentAtMs);
+      node.succeeded(this.#breakerMs, nowMs, sentAtMs);
       return;
     }
     if (error instanceof StoreError && error.isStarting) return;
     const cause = error instanceof StoreError ? error.kind : 'unavailable';
-    // A caller with less patience than the policy proves nothing.
-    const isFault = cause === 'unavailable' || (cause === 'timeout' && limitMs >= this.#timeoutMs);
+    // A caller with less patience than the breaker is for proves nothing.
+    const isFault = cause === 'unavailable' || (cause === 'timeout' && limitMs >= this.#breakerMs);
     if (!isFault) return;
     const isTimeout = cause === 'timeout';
-    node.failed(this.#timeoutMs, nowMs, { isTimeout, sentAtMs, chance: Math.random() });
+    node.failed(this.#breakerMs, nowMs, { isTimeout, sentAtMs, chance: Math.random() });
     this.#store.suspect?.(subject);
   }
 }

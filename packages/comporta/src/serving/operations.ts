@@ -4,6 +4,7 @@ import { StoreError, type Waiter } from '../core/waiting.js';
 import { BODY_MAX_BYTES } from '../stores/http-protocol.js';
 import { ALONE } from '../stores/presence.js';
 import type { Action, Charge, MaybePromise, PolicyStore, Store, Terms } from '../stores/store.js';
+import type { BoundPlan } from './plans.js';
 import {
   BadInput,
   type Fields,
@@ -14,6 +15,7 @@ import {
   readList,
   readText,
   readWhole,
+  refuseOthers,
 } from './read.js';
 
 /** What a caller asks for, read and found to be meant. */
@@ -35,14 +37,35 @@ const POLICIES_MAX = 100;
 const NAME_LENGTH_MAX = 64;
 const HOLD_MAX_MS = 86_400_000;
 
-/** Throws `BadInput` naming the field; `policyOf` finds the plan that is named. */
-export function readOperation(value: unknown, field: string, policyOf: (name: string) => PolicyStore): Operation {
+type Op = (typeof OPS)[number];
+type At = (name: string) => string;
+
+/** What each takes beside `op`. */
+const TAKEN: Readonly<Record<Op, readonly string[]>> = {
+  consume: ['plan', 'subject', 'cost', 'terms', 'id'],
+  peek: ['plan', 'subject', 'cost', 'terms', 'id'],
+  force: ['plan', 'subject', 'amounts'],
+  refund: ['plan', 'charge'],
+  act: ['plan', 'action', 'terms'],
+  reset: ['plan', 'subject'],
+  beat: ['who', 'policies'],
+  ping: [],
+};
+
+/** Throws `BadInput` naming the field; `planOf` finds the plan that is named. */
+export function readOperation(value: unknown, field: string, planOf: (name: string) => BoundPlan): Operation {
   const fields = readFields(value, field);
-  const at = (name: string): string => `${field}.${name}`;
+  const at: At = (name) => `${field}.${name}`;
   const op = readChoice(fields.op, at('op'), OPS);
+  const operation = readOf(op, fields, at, planOf);
+  refuseOthers(fields, field, ['op', ...TAKEN[op]]);
+  return operation;
+}
+
+function readOf(op: Op, fields: Fields, at: At, planOf: (name: string) => BoundPlan): Operation {
   if (op === 'ping') return { policy: undefined, run: (store) => store.ping().then(() => true) };
   if (op === 'beat') return readBeat(fields, at);
-  const policy = policyOf(readText(fields.plan, at('plan'), NAME_LENGTH_MAX));
+  const { policy, limits } = planOf(readText(fields.plan, at('plan'), NAME_LENGTH_MAX));
   if (op === 'refund') {
     const charge = readCharge(readFields(fields.charge, at('charge')), at('charge'));
     return { policy, subject: charge.subject, run: (waiter) => policy.refund(charge, waiter) };
@@ -56,9 +79,7 @@ export function readOperation(value: unknown, field: string, policyOf: (name: st
   const subject = readSubject(fields.subject, at('subject'));
   if (op === 'reset') return { policy, subject, run: (waiter) => policy.reset(subject, waiter) };
   if (op === 'force') {
-    const amounts = readList(fields.amounts, at('amounts'), LIMITS_MAX).map((each, i) => {
-      return readWhole(each, at(`amounts[${i}]`), 0);
-    });
+    const amounts = readAmounts(fields.amounts, at('amounts'), limits);
     const run = (waiter: Waiter) => policy.force?.(subject, amounts, waiter) ?? lacks('force');
     return { policy, subject, run };
   }
@@ -66,6 +87,14 @@ export function readOperation(value: unknown, field: string, policyOf: (name: st
   const terms = readTerms(fields.terms, at('terms'));
   const id = optional(fields.id, (given) => readId(given, at('id')));
   return { policy, subject, run: (waiter) => policy[op](subject, cost, waiter, terms, id) };
+}
+
+/** One for each of the plan's limits. */
+function readAmounts(value: unknown, field: string, limits: number): readonly number[] {
+  const amounts = readList(value, field, LIMITS_MAX).map((each, i) => readWhole(each, `${field}[${i}]`, 0));
+  if (amounts.length === limits) return amounts;
+  const told = `got ${amounts.length}`;
+  throw new BadInput(field, `${field}: expected one amount for each of the plan's limits, ${limits}, ${told}`);
 }
 
 function lacks(what: string): never {
@@ -87,7 +116,9 @@ function readId(value: unknown, field: string): string {
 
 function readTerms(value: unknown, field: string): Terms | undefined {
   return optional(value, (given) => {
-    const { expected, replaced } = readFields(given, field);
+    const fields = readFields(given, field);
+    const { expected, replaced } = fields;
+    refuseOthers(fields, field, ['expected', 'replaced']);
     return {
       expected: readText(expected, `${field}.expected`, TERMS_LENGTH_MAX),
       replaced: readText(replaced, `${field}.replaced`, TERMS_LENGTH_MAX),
@@ -95,7 +126,7 @@ function readTerms(value: unknown, field: string): Terms | undefined {
   });
 }
 
-function readBeat({ who, policies }: Fields, at: (name: string) => string): Operation {
+function readBeat({ who, policies }: Fields, at: At): Operation {
   const name = readId(who, at('who'));
   const names = readList(policies, at('policies'), POLICIES_MAX).map((policy, i) => {
     return readText(policy, at(`policies[${i}]`), NAME_LENGTH_MAX);
@@ -103,7 +134,9 @@ function readBeat({ who, policies }: Fields, at: (name: string) => string): Oper
   return { policy: undefined, run: (store) => store.beat?.(name, names) ?? names.map(() => ALONE) };
 }
 
-function readCharge({ subject, decisionId, atUs, amount, isPart }: Fields, field: string): Charge {
+function readCharge(fields: Fields, field: string): Charge {
+  const { subject, decisionId, atUs, amount, isPart } = fields;
+  refuseOthers(fields, field, ['subject', 'decisionId', 'atUs', 'amount', 'isPart']);
   const isSome = optional(isPart, (given) => readFlag(given, `${field}.isPart`));
   return {
     subject: readSubject(subject, `${field}.subject`),
@@ -114,8 +147,12 @@ function readCharge({ subject, decisionId, atUs, amount, isPart }: Fields, field
   };
 }
 
+/** What actions take, each its part of them. */
+const OF_ACTIONS = ['kind', 'subject', 'cost', 'id', 'holdMs', 'reserved', 'atUs', 'isNoted', 'terms'];
+
 function readAction(fields: Fields, field: string): Action {
-  const at = (name: string): string => `${field}.${name}`;
+  const at: At = (name) => `${field}.${name}`;
+  refuseOthers(fields, field, OF_ACTIONS);
   const kind = readChoice(fields.kind, at('kind'), KINDS);
   const subject = readSubject(fields.subject, at('subject'));
   const cost = (least: number, most?: number): number => readWhole(fields.cost, at('cost'), least, most);

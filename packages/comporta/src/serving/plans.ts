@@ -1,35 +1,56 @@
 import { checkName } from '../algorithms/limits.js';
 import { DURATION_MAX_MS } from '../algorithms/ranges.js';
 import { readLimits } from '../algorithms/written.js';
+import { wirePlan } from '../stores/http-protocol.js';
 import type { Blocks, Plan, PolicyStore, Store } from '../stores/store.js';
-import { type Fields, optional, readFields, readFlag, readWhole, translated } from './read.js';
+import { BadInput, type Fields, optional, readFields, readFlag, readWhole, refuseOthers, translated } from './read.js';
 
-/** Plans that are kept bound; the least used give way. */
+/** Plans that are kept bound, and characters of each; the least used give way. */
 const PLANS_MAX = 1000;
+const PLAN_LENGTH_MAX = 16_384;
 const REFUSALS_MAX = 1_000_000;
 
-/** Binds plans as they come, each once, under its own text. */
+export interface BoundPlan {
+  readonly policy: PolicyStore;
+  /** How many it has. */
+  readonly limits: number;
+}
+
+/** Binds plans as they come, each once, under the text that a client writes of it. */
 export class Plans {
   readonly #store: Store;
-  readonly #bound: Map<string, PolicyStore> = new Map();
+  readonly #bound: Map<string, BoundPlan> = new Map();
 
   constructor(store: Store) {
     this.#store = store;
   }
 
   /** Throws `BadInput` for what is no plan. */
-  bind(written: unknown, field: string): PolicyStore {
+  bind(written: unknown, field: string): BoundPlan {
     const text = JSON.stringify(written) ?? '';
-    const policy = this.#bound.get(text) ?? this.#store.bind(readPlan(written, field));
+    const known = this.#bound.get(text);
+    if (known !== undefined) return this.#keep(text, known);
+    const plan = readPlan(written, field);
+    const canonical = JSON.stringify(wirePlan(plan));
+    if (canonical.length > PLAN_LENGTH_MAX) {
+      throw new BadInput(field, `${field}: expected a plan of at most ${PLAN_LENGTH_MAX} characters`);
+    }
+    const { length: limits } = plan.limits;
+    return this.#keep(canonical, this.#bound.get(canonical) ?? { policy: this.#store.bind(plan), limits });
+  }
+
+  #keep(text: string, plan: BoundPlan): BoundPlan {
     this.#bound.delete(text);
     if (this.#bound.size >= PLANS_MAX) this.#bound.delete(this.#bound.keys().next().value as string);
-    this.#bound.set(text, policy);
-    return policy;
+    this.#bound.set(text, plan);
+    return plan;
   }
 }
 
 function readPlan(value: unknown, field: string): Plan {
-  const { policy, limits, blocks, haveTerms } = readFields(value, field);
+  const fields = readFields(value, field);
+  const { policy, limits, blocks, haveTerms } = fields;
+  refuseOthers(fields, field, ['policy', 'limits', 'blocks', 'haveTerms']);
   return translated(field, () => {
     checkName(policy, `${field}.policy`);
     return {
@@ -44,7 +65,9 @@ function readPlan(value: unknown, field: string): Plan {
 }
 
 /** By hand alone, or all three numbers. */
-function readBlocks({ refusals, withinMs, forMs }: Fields, field: string): Blocks {
+function readBlocks(fields: Fields, field: string): Blocks {
+  const { refusals, withinMs, forMs } = fields;
+  refuseOthers(fields, field, ['refusals', 'withinMs', 'forMs']);
   if (refusals === undefined && withinMs === undefined && forMs === undefined) return {};
   return {
     refusals: readWhole(refusals, `${field}.refusals`, 1, REFUSALS_MAX),

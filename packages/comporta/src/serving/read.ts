@@ -11,6 +11,9 @@ export class BadInput extends Error {
   }
 }
 
+/** Of a name that was sent, in a message. */
+export const SHOWN_MAX = 64;
+
 export type Fields = Readonly<Record<string, unknown>>;
 
 function refuse(field: string, expected: string, given: unknown): never {
@@ -20,6 +23,14 @@ function refuse(field: string, expected: string, given: unknown): never {
 export function readFields(value: unknown, field: string): Fields {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return refuse(field, 'an object', value);
   return value as Fields;
+}
+
+/** A name that nobody reads is a mistake, or a wish that would not be met. */
+export function refuseOthers(fields: Fields, field: string, known: readonly string[]): void {
+  const other = Object.keys(fields).find((name) => !known.includes(name));
+  if (other === undefined) return;
+  const at = [field, other.slice(0, SHOWN_MAX)].filter((part) => part !== '').join('.');
+  throw new BadInput(at, `${at}: unknown field; there are ${known.join(', ')}`);
 }
 
 export function readList(value: unknown, field: string, most: number): readonly unknown[] {
@@ -67,3 +78,21 @@ export function translated<T>(field: string, build: () => T): T {
     throw new BadInput(error.field.startsWith(field) ? error.field : `${field}.${error.field}`, error.message);
   }
 }
+
+/** Whether a text of JSON has brackets in brackets beyond `most`: readers of such texts may run out of stack. */
+export function isDeep(text: string, most: number): boolean {
+  let [depth, isQuoted] = [0, false];
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i);
+    if (code === QUOTE) isQuoted = !isQuoted;
+    else if (isQuoted) i += code === BACKSLASH ? 1 : 0;
+    else if (OPENING.has(code)) {
+      if (++depth > most) return true;
+    } else if (CLOSING.has(code)) depth--;
+  }
+  return false;
+}
+
+const [QUOTE, BACKSLASH] = [0x22, 0x5c];
+const OPENING: ReadonlySet<number> = new Set([0x5b, 0x7b]);
+const CLOSING: ReadonlySet<number> = new Set([0x5d, 0x7d]);

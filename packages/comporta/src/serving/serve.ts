@@ -1,14 +1,16 @@
 import { ComportaError, show } from '../core/errors.js';
 import { sha256 } from '../core/hash.js';
 import { type Clock, systemClock } from '../core/time.js';
-import { StoreError } from '../core/waiting.js';
+import { StoreError, type Waiter } from '../core/waiting.js';
 import { Asker } from '../resilience/asker.js';
+import { withDeadline } from '../resilience/deadline.js';
 import { healthOf, type StoreHealth } from '../resilience/health.js';
 import { OPERATIONS_MAX, STORE_PATH, type WireReply, type WireRequest } from '../stores/http-protocol.js';
-import type { PolicyStore, Store } from '../stores/store.js';
+import type { Store } from '../stores/store.js';
 import { type Operation, readOperation } from './operations.js';
-import { Plans } from './plans.js';
-import { BadInput, readFields, readList, readWhole } from './read.js';
+import { type BoundPlan, Plans } from './plans.js';
+import { BadInput, isDeep, readFields, readList, readWhole, refuseOthers, SHOWN_MAX } from './read.js';
+import { type StoreTime, storeTimeOf } from './time-limits.js';
 
 export interface ServeOptions {
   /** What callers must show, one text or several: while one is being replaced both are taken. */
@@ -31,9 +33,10 @@ export interface Answered {
   readonly body: string;
 }
 
-/** The store's part of a caller's time: the rest is for the way there and back. */
-const TIME_RATIO = 0.8;
 const TIMEOUT_MAX_MS = 60_000;
+
+/** Brackets in brackets of a request: more than any that can be meant has. */
+const NESTING_MAX = 16;
 
 const TITLES: Readonly<Record<number, string>> = {
   400: 'Bad Request',
@@ -96,36 +99,62 @@ export class StoreService {
   async #run(text: string): Promise<readonly WireReply[]> {
     const request: Partial<Record<keyof WireRequest, unknown>> = readFields(parse(text), 'body');
     const { timeoutMs, plans, operations } = request;
-    const limitMs = Math.max(1, Math.floor(readWhole(timeoutMs, 'timeoutMs', 1, TIMEOUT_MAX_MS) * TIME_RATIO));
-    const policies = new Map<string, PolicyStore>();
-    const written = Object.entries(readFields(plans, 'plans'));
-    if (written.length > OPERATIONS_MAX) throw new BadInput('plans', `plans: expected at most ${OPERATIONS_MAX}`);
-    for (const [name, plan] of written) policies.set(name, this.#plans.bind(plan, `plans.${name.slice(0, 64)}`));
-    const policyOf = (field: string) => (name: string) => {
-      const policy = policies.get(name);
-      if (policy !== undefined) return policy;
+    refuseOthers(request, '', ['timeoutMs', 'plans', 'operations']);
+    const time = storeTimeOf(readWhole(timeoutMs, 'timeoutMs', 1, TIMEOUT_MAX_MS));
+    const bound = this.#bind(plans);
+    const planOf = (field: string) => (name: string) => {
+      const plan = bound.get(name);
+      if (plan !== undefined) return plan;
       throw new BadInput(field, `${field}: expected the name of one of the plans, got ${show(name)}`);
     };
     // All are read before the first runs: a request that is refused has done nothing.
     const calls = readList(operations, 'operations', OPERATIONS_MAX).map((operation, i) => {
       const field = `operations[${i}]`;
-      return readOperation(operation, field, policyOf(`${field}.plan`));
+      return readOperation(operation, field, planOf(`${field}.plan`));
     });
-    return Promise.all(calls.map((call) => this.#reply(call, limitMs)));
+    return Promise.all(calls.map((call) => this.#reply(call, time)));
+  }
+
+  #bind(plans: unknown): ReadonlyMap<string, BoundPlan> {
+    const written = Object.entries(readFields(plans, 'plans'));
+    if (written.length > OPERATIONS_MAX) throw new BadInput('plans', `plans: expected at most ${OPERATIONS_MAX}`);
+    return new Map(
+      written.map(([name, plan]) => [name, this.#plans.bind(plan, `plans.${name.slice(0, SHOWN_MAX)}`)] as const),
+    );
   }
 
   /** Under breakers of this process, for it alone knows the nodes; a failure is a reply. */
-  async #reply(operation: Operation, limitMs: number): Promise<WireReply> {
+  async #reply(operation: Operation, { limitMs, breakerMs }: StoreTime): Promise<WireReply> {
     const onError = (error: unknown): WireReply => ({ error: failureOf(error) });
     const onValue = (value: unknown): WireReply => ({ value });
     try {
-      if (operation.policy === undefined) return onValue(await operation.run(this.#store));
+      if (operation.policy === undefined) {
+        return onValue(await this.#inTime(Promise.resolve(operation.run(this.#store)), limitMs));
+      }
       const { policy, subject, run } = operation;
-      const asker = new Asker(policy, this.#health, this.#clock, limitMs);
+      const asker = new Asker(policy, this.#health, this.#clock, limitMs, breakerMs);
       return await asker.ask({ subject, start: run, signal: undefined, timeoutMs: undefined, onValue, onError });
     } catch (error) {
       return onError(error);
     }
+  }
+
+  /** What is about no subject has no breaker, but would hold back all that came with it. */
+  #inTime<T>(work: Promise<T>, timeoutMs: number): Promise<T> {
+    const waiter: Waiter = { isOver: false, timeoutMs };
+    const onError = (error: unknown): never => {
+      throw error;
+    };
+    const [clock, signal] = [this.#clock, undefined];
+    return withDeadline<T, T>(work, {
+      waiter,
+      timeoutMs,
+      signal,
+      clock,
+      onSettled: () => undefined,
+      onValue: (value) => value,
+      onError,
+    });
   }
 }
 
@@ -136,6 +165,7 @@ function failureOf(error: unknown): Extract<WireReply, { error: unknown }>['erro
 }
 
 function parse(text: string): unknown {
+  if (isDeep(text, NESTING_MAX)) throw new BadInput('body', 'body: expected fewer brackets in brackets');
   try {
     return JSON.parse(text);
   } catch {

@@ -1,7 +1,6 @@
 import type { Part } from '../algorithms/algorithm.js';
-import { writeLimits } from '../algorithms/written.js';
 import type { Waiter } from '../core/waiting.js';
-import type { WireOperation, WirePlan } from './http-protocol.js';
+import { type WireOperation, wirePlan } from './http-protocol.js';
 import { toActionReply, toReply, toWhole } from './http-replies.js';
 import type { PolicyPresence } from './presence.js';
 import type { Action, ActionReply, Charge, Plan, PolicyStore, StoreReply, Terms } from './store.js';
@@ -89,8 +88,4 @@ export class HttpPolicy implements PolicyStore {
   #call(operation: WireOperation, waiter: Waiter | undefined): Promise<unknown> {
     return this.#service.call(operation, waiter, this.#plan);
   }
-}
-
-function wirePlan({ policy, limits, blocks, haveTerms }: Plan): WirePlan {
-  return { policy, limits: writeLimits(limits), ...(blocks && { blocks }), ...(haveTerms && { haveTerms }) };
 }

@@ -1,6 +1,6 @@
-import type { Written } from '../algorithms/written.js';
+import { type Written, writeLimits } from '../algorithms/written.js';
 import type { DegradedCause } from '../core/decision.js';
-import type { Action, Blocks, Charge, Terms } from './store.js';
+import type { Action, Blocks, Charge, Plan, Terms } from './store.js';
 
 /** Where a store is served; the number is the version of all that is said here. */
 export const STORE_PATH = '/v1/store';
@@ -16,6 +16,10 @@ export interface WirePlan {
   readonly limits: readonly Written[];
   readonly blocks?: Blocks;
   readonly haveTerms?: boolean;
+}
+
+export function wirePlan({ policy, limits, blocks, haveTerms }: Plan): WirePlan {
+  return { policy, limits: writeLimits(limits), ...(blocks && { blocks }), ...(haveTerms && { haveTerms }) };
 }
 
 /** A call as it travels; `plan` names one of the request's. */

@@ -3,7 +3,7 @@ import { isolatesRequests } from '../core/globals.js';
 import { processId } from '../core/process-id.js';
 import { type Clock, systemClock } from '../core/time.js';
 import { StoreError, type Waiter } from '../core/waiting.js';
-import { Batches, type Sendable } from '../redis/http-batch.js';
+import { Batches, type Deliver, type Sendable } from '../redis/http-batch.js';
 import { checkAddress, checkHttpOptions, type HttpOptions, Poster, platformFetch } from '../redis/http-post.js';
 import { HttpPolicy, type NamedPlan, type Service } from './http-policy.js';
 import { BODY_MAX_BYTES, STORE_PATH, type WireOperation } from './http-protocol.js';
@@ -62,10 +62,13 @@ export function httpStore(url: string, options: HttpStoreOptions): Store {
 
 function connected(poster: Poster, joins: boolean): Service & { close(): void } {
   let isClosed = false;
-  const batches = new Batches<Sent>(async (calls, timeoutMs) => {
-    const answer = await poster.post(STORE_PATH, bodyOf(calls, timeoutMs), timeoutMs);
-    return outcomesOf(answer, calls.length);
-  }, joins);
+  const deliver: Deliver<Sent> = async (calls, timeoutMs) => {
+    const answer = await poster.post(STORE_PATH, bodyOf(calls, timeoutMs), timeoutMs, calls.length);
+    return outcomesOf(answer, calls.length, (text) => poster.redact(text));
+  };
+  const batches = new Batches<Sent>(deliver, joins);
+  // A request is answered as a whole: what is about no subject keeps no decision waiting.
+  const others = new Batches<Sent>(deliver, false);
   const call = (operation: WireOperation, waiter: Waiter | undefined, plan?: NamedPlan): Promise<unknown> => {
     const text = JSON.stringify(operation);
     const refusal = isClosed
@@ -73,7 +76,7 @@ function connected(poster: Poster, joins: boolean): Service & { close(): void } 
       : text.length * 3 > BODY_MAX_BYTES
         ? 'the subject is too long'
         : '';
-    if (refusal === '') return batches.ask({ text, plan }, waiter);
+    if (refusal === '') return (plan === undefined ? others : batches).ask({ text, plan }, waiter);
     return Promise.reject(new StoreError(isClosed ? 'unavailable' : 'misconfigured', refusal, { isUnsent: true }));
   };
   const close = () => {

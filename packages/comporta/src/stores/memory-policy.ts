@@ -69,8 +69,9 @@ export class MemoryPolicy implements PolicyStore {
     let charged = 0;
     this.#limits.evaluate(subject, 0, at).forEach(({ state }, i) => {
       if (this.#limits.limits[i]?.algorithm.holds) return;
-      const amount = Math.min(amounts[i] as number, this.#limits.remaining(i, state, at));
-      if (amount <= 0) return;
+      const amount = Math.min(amounts[i] ?? 0, this.#limits.remaining(i, state, at));
+      // Written so that what is no number charges nothing.
+      if (!(amount > 0)) return;
       charged += amount;
       this.#limits.commit(i, subject, state, amount, at);
     });

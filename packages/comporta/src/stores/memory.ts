@@ -3,6 +3,7 @@ import { type Clock, systemClock } from '../core/time.js';
 import { MemoryPolicy } from './memory-policy.js';
 import { MemoryPresence } from './memory-presence.js';
 import { MemoryTable } from './memory-table.js';
+import { MemoryTables } from './memory-tables.js';
 import type { Store } from './store.js';
 
 export interface MemoryStoreOptions {
@@ -52,16 +53,11 @@ function opened(
   const say = (lost: number) =>
     onWarning(`${what}: counts of ${lost} subjects were dropped while they still counted; ${advice}`);
   const onLoss = lossReporter(clock, say);
-  const tables = new Map<string, MemoryTable>();
-  const tableOf = (name: string): MemoryTable => {
-    const table = tables.get(name) ?? new MemoryTable(maxSubjects, onLoss);
-    tables.set(name, table);
-    return table;
-  };
+  const tables = new MemoryTables(() => new MemoryTable(maxSubjects, onLoss));
   const presence = new MemoryPresence(clock);
   return {
     kind: 'memory',
-    bind: (plan) => new MemoryPolicy(plan, tableOf, clock),
+    bind: (plan) => new MemoryPolicy(plan, (name) => tables.of(name), clock),
     ping: () => Promise.resolve(),
     ready: () => Promise.resolve(),
     beat: (who, policies) => presence.beat(who, policies),

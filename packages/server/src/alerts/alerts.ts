@@ -37,6 +37,8 @@ export class Alerts {
   #config: AlertsConfig | undefined;
   #deliveries: readonly Delivery[] = [];
   #limiters: ReadonlyMap<string, Limiter> = new Map();
+  /** Of no gate, with what ends listening to them. */
+  readonly #others: Map<Limiter, readonly (() => void)[]> = new Map();
   #stopListening: readonly (() => void)[] = [];
   #stopTimer: () => void = () => undefined;
   #stopProbe: (() => void) | undefined;
@@ -67,6 +69,15 @@ export class Alerts {
     this.#listen();
   }
 
+  /** Listens to one limiter more, which no gate has, until what it answers is called. */
+  add(limiter: Limiter): () => void {
+    this.#others.set(limiter, this.#deliveries.length === 0 ? [] : this.#hear(limiter));
+    return () => {
+      for (const stop of this.#others.get(limiter) ?? []) stop();
+      this.#others.delete(limiter);
+    };
+  }
+
   /** Tries to send what waits, for a moment, and ends. */
   async close(): Promise<void> {
     this.#isClosed = true;
@@ -83,9 +94,20 @@ export class Alerts {
   }
 
   #listen(): void {
-    for (const stop of this.#stopListening) stop();
-    const limiters = this.#deliveries.length === 0 ? [] : [...this.#limiters.values()];
-    this.#stopListening = limiters.flatMap((limiter) => [
+    for (const stop of [...this.#stopListening, ...[...this.#others.values()].flat()]) stop();
+    const hear = (limiter: Limiter) => (this.#deliveries.length === 0 ? [] : this.#hear(limiter));
+    this.#stopListening = [...this.#limiters.values()].flatMap(hear);
+    for (const limiter of this.#others.keys()) this.#others.set(limiter, hear(limiter));
+    this.#missed.clear();
+    // Who was not heard may have recovered, and new limiters know of no failure: if one is not over, a probe finds it.
+    for (const { kind, target } of this.#conditions.active()) {
+      if (kind !== 'breaker.open') this.#conditions.clear(keyOf(kind, target), this.#clock.nowMs());
+    }
+    this.#advance();
+  }
+
+  #hear(limiter: Limiter): readonly (() => void)[] {
+    return [
       limiter.on('degraded', (failure) => this.#failed(failure)),
       limiter.on('storeError', (failure) => this.#failed(failure)),
       limiter.on('config', (failure) => this.#failed(failure)),
@@ -93,13 +115,7 @@ export class Alerts {
         if (this.#missed.remove(policy, node)) this.#found(onStoreAnswer(policy));
       }),
       limiter.on('breaker', (event) => this.#found(onBreaker(event))),
-    ]);
-    this.#missed.clear();
-    // Who was not heard may have recovered, and new limiters know of no failure: if one is not over, a probe finds it.
-    for (const { kind, target } of this.#conditions.active()) {
-      if (kind !== 'breaker.open') this.#conditions.clear(keyOf(kind, target), this.#clock.nowMs());
-    }
-    this.#advance();
+    ];
   }
 
   #failed({ policy, node, degraded }: StoreFailure): void {
@@ -137,7 +153,8 @@ export class Alerts {
       this.#stopProbe = undefined;
       const active = this.#conditions.active();
       if (active.length === 0 || this.#deliveries.length === 0) return;
-      this.#probe.ask(this.#limiters, active);
+      const others = [...this.#others.keys()].map((limiter) => [limiter.policy, limiter] as const);
+      this.#probe.ask(new Map([...others, ...this.#limiters]), active);
       this.#stopProbe = this.#probeLater();
     });
   }

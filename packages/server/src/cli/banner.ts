@@ -1,19 +1,23 @@
 import type { App } from '../app.js';
 import type { ServerConfig } from '../config/config.js';
-import { describePolicies, describeStore, urlOf } from './describe.js';
+import { authorityOf, describePolicies, describeStore, urlOf } from './describe.js';
 
 /** Said of a file that limits nothing. */
 export const NO_POLICIES = 'no policies: every request is forwarded';
+
+export const limitsNothing = ({ gate, gateway }: ServerConfig): boolean =>
+  gate.policies.length === 0 && gateway !== undefined;
 
 /** What runs now, and where; one fact per line. */
 export function bannerLines(config: ServerConfig, app: App): readonly string[] {
   const { url: store } = config.store;
   return [
     ...(app.gateway === undefined ? [] : [`gateway on ${urlOf(app.gateway)}`]),
-    ...(app.api === undefined ? [] : [`health on ${urlOf(app.api)}/livez and /readyz`]),
+    ...(app.api === undefined ? [] : [`health on ${urlOf(app.api, config.api?.tls && 'https')}/livez and /readyz`]),
+    ...(app.envoy === undefined ? [] : [`envoy rate limit service on ${authorityOf(app.envoy)}`]),
     store === 'memory' ? 'store memory: counts live in this process' : `store ${describeStore(store)}`,
     ...describePolicies(config),
-    ...(config.gate.policies.length === 0 ? [NO_POLICIES] : []),
+    ...(limitsNothing(config) ? [NO_POLICIES] : []),
   ];
 }
 

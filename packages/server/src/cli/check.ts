@@ -1,6 +1,6 @@
 import { loadFile } from '../config/file.js';
 import { formatProblem } from '../config/problem.js';
-import { NO_POLICIES } from './banner.js';
+import { limitsNothing, NO_POLICIES } from './banner.js';
 import { type Command, configFile, type Values } from './command.js';
 import { describePolicies } from './describe.js';
 
@@ -31,6 +31,6 @@ function runCheck(values: Values): number {
   }
   process.stdout.write(`${file}: ok\n`);
   for (const line of describePolicies(content.config)) process.stdout.write(`  ${line}\n`);
-  if (content.config.gate.policies.length === 0) process.stderr.write(`warning: ${NO_POLICIES}\n`);
+  if (limitsNothing(content.config)) process.stderr.write(`warning: ${NO_POLICIES}\n`);
   return 0;
 }

@@ -29,6 +29,8 @@ export function describeStore(store: string): string {
   return store.replace(/\/\/[^@]*@/, '//***@');
 }
 
-export function urlOf({ host, port }: Address): string {
-  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
+export function authorityOf({ host, port }: Address): string {
+  return `${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
+
+export const urlOf = (address: Address, scheme = 'http'): string => `${scheme}://${authorityOf(address)}`;

@@ -36,13 +36,14 @@ async function runServe(values: Values): Promise<number> {
   process.on('unhandledRejection', (error) => log.error('unhandled rejection', { error: String(error) }));
   const signals = listenForSignals();
   try {
-    const app = await startApp(content.config, log);
+    const app = await startApp(content.config, log, (lines) => process.stdout.write(lines));
     announce(content.config, app, log, values);
     const reloader = new Reloader({
       file,
       first: content,
       load: (known) => loadFile(file, process.env, known),
       apply: (config) => app.apply(config),
+      onReload: (isGood) => app.reloaded(isGood),
       log,
     });
     const stopWatching = watchConfigFile(file, () => reloader.reload(false));

@@ -1,5 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { AccessList, GateOptions } from 'comporta/http';
+import type { ApiSettings } from '../api/settings.js';
+import type { EnvoyConfig } from '../envoy/schema.js';
 import type { StoreSettings } from './store.js';
 import type { AccessConfig, FileConfig, GatewayConfig, PolicyConfig } from './types.js';
 
@@ -9,13 +11,20 @@ export interface ServerConfig {
   /** Everything of the decision but the store. */
   readonly gate: Omit<GateOptions<IncomingMessage>, 'store'>;
   readonly gateway: GatewayConfig | undefined;
-  readonly api: FileConfig['api'];
+  readonly api: ApiSettings | undefined;
+  readonly envoy: EnvoyConfig | undefined;
   readonly alerts: FileConfig['alerts'];
+  readonly accessLog: FileConfig['accessLog'];
 }
 
-export function toServerConfig(file: FileConfig, store: StoreSettings): ServerConfig {
-  const { gateway, api, alerts } = file;
-  return { store, gate: toGateOptions(file), gateway, api, alerts };
+export function toServerConfig(
+  file: FileConfig,
+  store: StoreSettings,
+  api: ServerConfig['api'],
+  envoy: ServerConfig['envoy'],
+): ServerConfig {
+  const { gateway, alerts, accessLog } = file;
+  return { store, gate: toGateOptions(file), gateway, api, envoy, alerts, accessLog };
 }
 
 /** The library's own form of the file's rules. */

@@ -18,15 +18,19 @@ export type FileContent =
 export function loadFile(file: string, environment: Environment, known?: FileContent): FileContent {
   try {
     const text = readFileSync(file, 'utf8');
-    if (known !== undefined && text === known.text) return known;
-    const read = (name: string) => readFileSync(resolve(dirname(file), name), 'utf8');
-    return { text, ...loadConfig(text, environment, read) };
+    if (known !== undefined && text === known.text && !dependsOnOthers(known)) return known;
+    const at = (name: string) => resolve(dirname(file), name);
+    return { text, ...loadConfig(text, environment, (name) => readFileSync(at(name), 'utf8'), at) };
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code;
     const message = code === 'ENOENT' ? 'there is no such file' : `the file cannot be read: ${code ?? String(error)}`;
     return { text: '', problems: [{ line: 1, column: 1, path: '', message, hint: undefined }] };
   }
 }
+
+/** Files that it names may have been mended since. */
+const dependsOnOthers = (content: FileContent): boolean =>
+  'problems' in content && content.problems.some((problem) => problem.file !== undefined);
 
 const POLL_EVERY_MS = 500;
 const SETTLE_MS = 100;

@@ -1,4 +1,7 @@
 import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { resolveApi } from '../api/settings.js';
+import { resolveEnvoy } from '../envoy/settings.js';
 import { type ServerConfig, toServerConfig } from './config.js';
 import type { Environment } from './environment.js';
 import { toProblems } from './issues.js';
@@ -13,8 +16,16 @@ export type Loaded = { readonly config: ServerConfig } | { readonly problems: re
 /** Without a file of its own a text names others from where the process runs. */
 const readHere: ReadFile = (name) => readFileSync(name, 'utf8');
 
-/** A configuration that may run, or everything that is wrong with the text, in the order of its lines. Never throws. */
-export function loadConfig(text: string, environment: Environment, read: ReadFile = readHere): Loaded {
+/**
+ * A configuration that may run, or everything that is wrong with the text, in the order of its lines. `at` says where
+ * files are that it names. Never throws.
+ */
+export function loadConfig(
+  text: string,
+  environment: Environment,
+  read: ReadFile = readHere,
+  at: (name: string) => string = resolve,
+): Loaded {
   const source = readSource(text, environment);
   if (source.problems.length > 0) return { problems: inOrder(source.problems) };
   if (source.value === null || source.value === undefined) {
@@ -33,16 +44,21 @@ export function loadConfig(text: string, environment: Environment, read: ReadFil
   const parsed = configSchema.safeParse(source.value);
   if (!parsed.success) return { problems: inOrder(toProblems(parsed.error.issues, source)) };
   const store = resolveStore(parsed.data.store, read);
-  const problems = checkMeaning(parsed.data, source, store.faults);
-  if (problems.length > 0) return { problems: inOrder(problems) };
-  return { config: toServerConfig(parsed.data, store.settings) };
+  const api = resolveApi(parsed.data.api, read);
+  const envoy = resolveEnvoy(parsed.data.envoy, at);
+  const problems = checkMeaning(parsed.data, source, [...store.faults, ...api.faults, ...envoy.faults]);
+  if (problems.length + envoy.problems.length > 0)
+    return { problems: [...inOrder(problems), ...inOrder(envoy.problems)] };
+  return { config: toServerConfig(parsed.data, store.settings, api.settings, envoy.settings) };
 }
+
+const inFiles = (a: Problem, b: Problem): number => (a.file ?? '').localeCompare(b.file ?? '');
 
 /** Nobody reads more at once. */
 const PROBLEMS_MAX = 100;
 
 function inOrder(problems: readonly Problem[]): readonly Problem[] {
-  const sorted = [...problems].sort((a, b) => a.line - b.line || a.column - b.column);
+  const sorted = [...problems].sort((a, b) => inFiles(a, b) || a.line - b.line || a.column - b.column);
   const next = sorted[PROBLEMS_MAX];
   if (next === undefined) return sorted;
   const { line, column } = next;

@@ -1,5 +1,7 @@
 /** One thing that is wrong in a configuration file, at the place where a person can mend it. */
 export interface Problem {
+  /** Another file that the configuration names; the configuration itself when left out. */
+  readonly file?: string;
   readonly line: number;
   readonly column: number;
   /** Where in the file's structure, such as `policies[0].limits[1].tokenBucket.every`. */
@@ -27,6 +29,6 @@ export function parsePath(text: string): Path {
 /** `file:line:column: path: message (hint)`, the form that editors and terminals make clickable. */
 export function formatProblem(file: string, problem: Problem): string {
   const { line, column, path, message, hint } = problem;
-  const where = path === '' ? '' : `${path}: `;
-  return `${file}:${line}:${column}: ${where}${message}${hint === undefined ? '' : `\n  hint: ${hint}`}`;
+  const where = `${problem.file ?? file}:${line}:${column}: ${path === '' ? '' : `${path}: `}`;
+  return `${where}${message}${hint === undefined ? '' : `\n  hint: ${hint}`}`;
 }

@@ -12,6 +12,8 @@ export interface ReloaderOptions {
   readonly load: (known: FileContent) => FileContent;
   /** Puts a checked configuration in force; may throw, and then must leave the old one in force. */
   readonly apply: (config: ServerConfig) => void;
+  /** Told after each reading of a changed file. */
+  readonly onReload?: (isGood: boolean) => void;
   readonly log: Log;
 }
 
@@ -30,11 +32,18 @@ export class Reloader {
 
   /** `isAsked`: a person wants an answer even when nothing has changed. */
   reload(isAsked: boolean): void {
-    const { file, load, log } = this.#options;
-    const content = load(this.#last);
+    const content = this.#options.load(this.#last);
     const isSame = content.text === this.#last.text;
     this.#last = content;
     if (isSame && !isAsked) return;
+    // Not inside the call: without a listener it would not be taken.
+    const isGood = this.#take(content);
+    this.#options.onReload?.(isGood);
+  }
+
+  /** Whether it is in force. */
+  #take(content: FileContent): boolean {
+    const { file, log } = this.#options;
     if ('problems' in content) {
       // A mistyped name makes others seem to be missing: it says more than they do.
       const problem = content.problems.find(({ message }) => message === UNKNOWN_FIELD) ?? content.problems[0];
@@ -43,12 +52,12 @@ export class Reloader {
       log.error(
         `configuration not reloaded, the last good one stays in force: ${first}${more > 0 ? ` (and ${more} more)` : ''}`,
       );
-    } else {
-      this.#apply(content.config);
+      return false;
     }
+    return this.#apply(content.config);
   }
 
-  #apply(config: ServerConfig): void {
+  #apply(config: ServerConfig): boolean {
     const { apply, log } = this.#options;
     try {
       apply(config);
@@ -56,11 +65,12 @@ export class Reloader {
       log.error('configuration not reloaded, the last good one stays in force', {
         error: error instanceof Error ? error.message : String(error),
       });
-      return;
+      return false;
     }
     const restart = restartNeeded(this.#started, config);
     const counts = { policies: config.gate.policies.length, routes: config.gateway?.routes.length ?? 0 };
     if (restart.length === 0) log.info('configuration reloaded', counts);
     else log.warn('configuration reloaded; some changes need a restart', { ...counts, restart: restart.join(', ') });
+    return true;
   }
 }

@@ -9,7 +9,19 @@ const FIXED: Readonly<Record<string, (config: ServerConfig) => unknown>> = {
   'gateway.headersTimeout': ({ gateway }) => gateway?.headersTimeout,
   'gateway.idleTimeout': ({ gateway }) => gateway?.idleTimeout,
   'gateway.upstreamConnections': ({ gateway }) => gateway?.upstreamConnections,
+  api: ({ api }) => api === undefined,
   'api.listen': ({ api }) => api?.listen,
+  'api.tls': ({ api }) => [api?.tls === undefined, api?.tls?.ca === undefined],
+  'api.requestTimeout': ({ api }) => api?.requestTimeout,
+  'api.idleTimeout': ({ api }) => api?.idleTimeout,
+  envoy: ({ envoy }) => envoy === undefined,
+  'envoy.listen': ({ envoy }) => envoy?.listen,
+  'envoy.tls': ({ envoy }) => [envoy?.tls === undefined, envoy?.tls?.ca === undefined],
+  'envoy.keepalive': ({ envoy }) => envoy?.keepalive,
+  'envoy.maxConnectionAge': ({ envoy }) => envoy?.maxConnectionAge,
+  'envoy.maxConnectionAgeGrace': ({ envoy }) => envoy?.maxConnectionAgeGrace,
+  'envoy.maxMessageBytes': ({ envoy }) => envoy?.maxMessageBytes,
+  'envoy.maxConcurrentCalls': ({ envoy }) => envoy?.maxConcurrentCalls,
 };
 
 /** Names of the settings that differ and take effect only after a restart. */
@@ -17,5 +29,5 @@ export function restartNeeded(started: ServerConfig, wanted: ServerConfig): read
   const differ = Object.keys(FIXED).filter(
     (name) => JSON.stringify(FIXED[name]?.(started)) !== JSON.stringify(FIXED[name]?.(wanted)),
   );
-  return differ.includes('gateway') ? differ.filter((name) => !name.startsWith('gateway.')) : differ;
+  return differ.filter((name) => !differ.some((whole) => name.startsWith(`${whole}.`)));
 }

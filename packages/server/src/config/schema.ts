@@ -1,7 +1,10 @@
 import type { FailureMode } from 'comporta';
 import type { HeaderForm } from 'comporta/http';
 import { z } from 'zod';
+import { accessLogSchema } from '../access-log/schema.js';
 import { alertsSchema } from '../alerts/schema.js';
+import { apiSchema } from '../api/schema.js';
+import { envoySchema } from '../envoy/schema.js';
 import { address, duration, oneOrMany, text } from './fields.js';
 import { limitSchema } from './limits.js';
 import {
@@ -171,12 +174,11 @@ export const configSchema: z.ZodType<FileConfig> = z
       .default([])
       .describe('The rules. Every policy that matches a request must admit it.'),
     gateway: gatewaySchema.optional().describe('The reverse proxy.'),
-    api: z
-      .strictObject({
-        listen: address.describe('Address of `/livez` and `/readyz`, `host:port`. A restart applies changes.'),
-      })
+    api: apiSchema.optional().describe('The HTTP API: decisions, forward-auth, health.'),
+    envoy: envoySchema.optional().describe("Envoy's rate limit service over gRPC."),
+    accessLog: accessLogSchema
       .optional()
-      .describe('Health for orchestrators and load balancers.'),
+      .describe('A line of JSON on standard output for each request. Off when left out.'),
     alerts: alertsSchema.optional().describe('Whom to tell when the store fails. Nobody when left out.'),
   })
   .meta({ title: 'comporta.yaml', description: 'Configuration of the comporta server.' });

@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { isComportaError } from 'comporta';
 import { createGate, type GateOptions } from 'comporta/http';
 import { checkAlerts } from '../alerts/check.js';
+import { checkApi } from '../api/check.js';
 import { toGateOptions } from './config.js';
 import { valueAt } from './issues.js';
 import { formatPath, type Path, type Problem, parsePath } from './problem.js';
@@ -25,6 +26,7 @@ export function checkMeaning(file: FileConfig, source: Source, storeFaults: read
   checkRoutes(file, source, report);
   checkAddresses(file, report);
   checkAlerts(file.alerts, report);
+  checkApi(file, report);
   checkInstances(file, report);
   checkLists(file, report);
   if (problems.length === 0) checkWithLibrary(file, report);
@@ -94,29 +96,27 @@ function checkRoutes({ gateway }: FileConfig, source: Source, report: Report): v
   });
 }
 
-function checkAddresses({ gateway, api }: FileConfig, report: Report): void {
-  if (gateway === undefined && api === undefined) {
+function checkAddresses({ gateway, api, envoy }: FileConfig, report: Report): void {
+  const listens = Object.entries({ gateway: gateway?.listen, api: api?.listen, envoy: envoy?.listen });
+  if (listens.every(([, listen]) => listen === undefined)) {
     report(
       [],
       'nothing to serve: expected a gateway section',
       'add gateway: { listen: 127.0.0.1:8080, routes: [{ path: /, upstream: echo }] }',
     );
   }
-  const [first, second] = [gateway?.listen, api?.listen];
-  if (
-    first !== undefined &&
-    second !== undefined &&
-    first.port !== 0 &&
-    first.port === second.port &&
-    first.host === second.host
-  ) {
-    report(['api', 'listen'], 'the gateway listens there already', 'choose another port');
-  }
+  listens.forEach(([name, listen], i) => {
+    const isSame = ([, other]: (typeof listens)[number]): boolean =>
+      other !== undefined && other.port !== 0 && other.port === listen?.port && other.host === listen.host;
+    const first = listens.slice(0, i).find(isSame);
+    if (first !== undefined) report([name, 'listen'], `the ${first[0]} listens there already`, 'choose another port');
+  });
 }
 
 /** Somebody who counts processes wants them to share the limits, which only mode `local` does. */
-function checkInstances({ instances, onStoreFailure, policies }: FileConfig, report: Report): void {
+function checkInstances({ instances, onStoreFailure, policies, envoy }: FileConfig, report: Report): void {
   if (instances === 'auto' || policies.length === 0) return;
+  if (envoy !== undefined && (envoy.onStoreFailure ?? onStoreFailure) === 'local') return;
   if (policies.some((policy) => (policy.onStoreFailure ?? onStoreFailure) === 'local')) return;
   report(['instances'], 'changes nothing: no policy has onStoreFailure: local', 'remove it, or choose local');
 }

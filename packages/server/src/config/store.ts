@@ -50,17 +50,32 @@ function misplaced({ url, tls, natMap, sentinel }: StoreConfig): Fault[] {
 }
 
 type Tls = NonNullable<StoreSettings['options']['tls']>;
+type TlsFiles = Pick<TlsConfig, 'ca' | 'cert' | 'key'>;
+
+/** What the files of a `tls` hold. */
+export interface TlsTexts {
+  readonly ca?: string;
+  readonly cert?: string;
+  readonly key?: string;
+}
+
 const FILES = ['ca', 'cert', 'key'] as const;
 
 function resolveTls(tls: TlsConfig, read: ReadFile, faults: Fault[]): Tls {
   const { servername, rejectUnauthorized } = tls;
+  const texts = readTlsFiles('store', tls, read, faults);
+  return { ...texts, ...(servername !== undefined && { servername }), rejectUnauthorized };
+}
+
+/** Texts of the files that the `tls` of a section names; what cannot be used is added to the faults. */
+export function readTlsFiles(section: string, tls: TlsFiles, read: ReadFile, faults: Fault[]): TlsTexts {
   /** Node's own reading; its words for a fault hold nothing of a file's content. */
   const judge = (name: string, use: () => unknown, hint: string): void => {
     try {
       use();
     } catch (error) {
       const why = error instanceof Error ? error.message : String(error);
-      faults.push({ path: ['store', 'tls', name], message: `cannot be used: ${why}`, hint });
+      faults.push({ path: [section, 'tls', name], message: `cannot be used: ${why}`, hint });
     }
   };
   const texts: { ca?: string; cert?: string; key?: string } = {};
@@ -72,23 +87,23 @@ function resolveTls(tls: TlsConfig, read: ReadFile, faults: Fault[]): Tls {
     } catch (error) {
       const code = (error as NodeJS.ErrnoException).code ?? String(error);
       const message = code === 'ENOENT' ? `there is no file ${file}` : `${file} cannot be read: ${code}`;
-      faults.push({ path: ['store', 'tls', name], message, hint: "names are relative to this file's folder" });
+      faults.push({ path: [section, 'tls', name], message, hint: "names are relative to this file's folder" });
     }
   }
-  checkPair(tls, faults);
+  checkPair(section, tls, faults);
   const { ca, cert, key } = texts;
   const certificate = 'expected -----BEGIN CERTIFICATE-----';
   if (ca !== undefined) judge('ca', () => new X509Certificate(ca), certificate);
   if (cert !== undefined) judge('cert', () => new X509Certificate(cert), certificate);
   const isPair = cert !== undefined && key !== undefined && faults.length === 0;
   if (isPair) judge('key', () => createSecureContext({ cert, key }), 'it must be the key of the certificate');
-  return { ...texts, ...(servername !== undefined && { servername }), rejectUnauthorized };
+  return texts;
 }
 
-function checkPair({ cert, key }: TlsConfig, faults: Fault[]): void {
+function checkPair(section: string, { cert, key }: TlsFiles, faults: Fault[]): void {
   if ((cert === undefined) === (key === undefined)) return;
   const [given, wanted] = cert === undefined ? ['key', 'cert'] : ['cert', 'key'];
-  faults.push({ path: ['store', 'tls', given], message: `needs ${wanted} too`, hint: `add store.tls.${wanted}` });
+  faults.push({ path: [section, 'tls', given], message: `needs ${wanted} too`, hint: `add ${section}.tls.${wanted}` });
 }
 
 function withoutUndefined(login: NonNullable<StoreConfig['sentinel']>): { username?: string; password?: string } {

@@ -2,7 +2,12 @@ import { type JsonSchema, toJsonSchema } from './known-fields.js';
 
 /** The fields of the file as a Markdown table, made from the schema. */
 export function fieldTable(): string {
-  return ['| field | value | default | meaning |', '|---|---|---|---|', ...rowsOf(toJsonSchema(), ''), ''].join('\n');
+  return tableOf(toJsonSchema());
+}
+
+/** The fields of a schema as a Markdown table. */
+export function tableOf(schema: JsonSchema): string {
+  return ['| field | value | default | meaning |', '|---|---|---|---|', ...rowsOf(schema, ''), ''].join('\n');
 }
 
 function rowsOf(schema: JsonSchema, prefix: string): readonly string[] {

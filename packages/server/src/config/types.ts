@@ -1,5 +1,6 @@
 import type { Duration, FailureMode, Limit } from 'comporta';
 import type { HeaderForm } from 'comporta/http';
+import type { EnvoyConfig } from '../envoy/schema.js';
 
 /** Where to listen. */
 export interface Address {
@@ -24,8 +25,10 @@ export interface FileConfig {
   readonly deny?: readonly string[] | undefined;
   readonly policies: readonly PolicyConfig[];
   readonly gateway?: GatewayConfig | undefined;
-  readonly api?: { readonly listen: Address } | undefined;
+  readonly api?: ApiConfig | undefined;
+  readonly envoy?: EnvoyConfig | undefined;
   readonly alerts?: AlertsConfig | undefined;
+  readonly accessLog?: AccessLogConfig | undefined;
 }
 
 /** Where counts live, as the file says it; names of files are as written. */
@@ -42,6 +45,27 @@ export interface TlsConfig {
   readonly key?: string | undefined;
   readonly servername?: string | undefined;
   readonly rejectUnauthorized: boolean;
+}
+
+/** The HTTP API, as the file says it; names of files are as written. */
+export interface ApiConfig {
+  readonly listen: Address;
+  readonly tokens?: readonly string[] | undefined;
+  readonly public: boolean;
+  readonly tls?: { readonly cert: string; readonly key: string; readonly ca?: string | undefined } | undefined;
+  readonly authorize?: boolean | readonly string[] | undefined;
+  readonly store?: { readonly tokens: readonly string[] } | undefined;
+  readonly cors?: readonly string[] | undefined;
+  readonly maxBodyBytes: number;
+  readonly requestTimeout: number;
+  readonly idleTimeout: number;
+}
+
+/** What is written of each request, and of how many. */
+export interface AccessLogConfig {
+  readonly sample: number;
+  readonly client: 'hashed' | 'plain' | 'none';
+  readonly path: boolean;
 }
 
 export interface AlertsConfig {

@@ -1,22 +1,39 @@
+import type { AccessLog } from '../access-log/access-log.js';
 import type { ServerConfig } from '../config/config.js';
 import type { GatewayConfig } from '../config/types.js';
 import type { Rules } from '../engine/rules.js';
 import { Gateway } from '../gateway/gateway.js';
+import type { GatewayObserver } from '../gateway/observer.js';
 import { createSite, type Site } from '../gateway/site.js';
 import type { Log } from '../log.js';
+import type { Metrics } from '../metrics/metrics.js';
 import type { Door } from './door.js';
 import { listen } from './listen.js';
 
+/** Who is told of each request. */
+export interface GatewayWatchers {
+  readonly metrics: Metrics;
+  readonly accessLog: AccessLog;
+}
+
 /** The reverse proxy. */
-export function gatewayDoor(config: ServerConfig, rules: Rules, log: Log): Door | undefined {
+export function gatewayDoor(
+  config: ServerConfig,
+  rules: Rules,
+  log: Log,
+  { metrics, accessLog }: GatewayWatchers,
+): Door | undefined {
   if (config.gateway === undefined) return undefined;
   const { listen: address } = config.gateway;
+  const logger: GatewayObserver = { served: (served) => accessLog.add('gateway', served) };
   const gateway = new Gateway({
     site: siteOf(config, config.gateway, rules),
     limits: config.gateway,
     onError: (error) => log.error('request failed', { error: String(error) }),
     onUpstreamFailure: (failure) => log.warn('upstream failed', { ...failure }),
+    observers: [metrics.gateway, logger],
   });
+  metrics.countConnections('gateway', gateway.server);
   return {
     name: 'gateway',
     listen: () => listen(gateway.server, address, 'gateway.listen'),

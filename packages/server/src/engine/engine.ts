@@ -1,10 +1,11 @@
 import type { IncomingMessage } from 'node:http';
-import type { Store } from 'comporta';
+import type { Limiter, Store } from 'comporta';
 import { createGate } from 'comporta/http';
 import type { Alerts } from '../alerts/alerts.js';
 import type { ServerConfig } from '../config/config.js';
 import type { StoreWatch } from '../health/store-watch.js';
 import { type Log, warnOnce } from '../log.js';
+import type { Metrics } from '../metrics/metrics.js';
 import { within } from '../time.js';
 import { Rules } from './rules.js';
 
@@ -13,6 +14,7 @@ export interface EngineOptions {
   readonly store: Store;
   readonly watch: StoreWatch;
   readonly alerts: Alerts;
+  readonly metrics: Metrics;
   readonly log: Log;
 }
 
@@ -52,6 +54,15 @@ export class Engine {
     this.#retire(old);
   }
 
+  /** Tells of a store that fails a limiter of a door's own, and counts what it decides; the answer ends that. */
+  listen(limiter: Limiter): () => void {
+    const { watch, metrics, alerts } = this.#options;
+    const stops = [...watch.listen(limiter), alerts.add(limiter), metrics.follow(limiter)];
+    return () => {
+      for (const stop of stops) stop();
+    };
+  }
+
   /** After the doors: what was cut is given back while the store is still there. */
   async close(): Promise<void> {
     this.#retire(this.#rules);
@@ -60,10 +71,13 @@ export class Engine {
   }
 
   #build({ gate }: ServerConfig): Rules {
-    const { store, watch, alerts, log } = this.#options;
+    const { store, watch, alerts, metrics, log } = this.#options;
     const options = { ...gate, store, onError: warnOnce(log) };
     const built = gate.policies.length === 0 ? undefined : createGate<IncomingMessage>(options);
-    if (built !== undefined) watch.follow(built);
+    if (built !== undefined) {
+      watch.follow(built);
+      metrics.follow(built);
+    }
     alerts.follow(built);
     return new Rules(built);
   }

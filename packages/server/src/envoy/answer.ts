@@ -13,6 +13,8 @@ export interface Status {
   /** Until the request would pass, where it was refused and waiting helps. */
   readonly retrySeconds?: number | undefined;
   readonly degraded: Degraded | undefined;
+  /** Only the store may decide, and it did not. */
+  readonly isUnanswered?: boolean;
   /** Its rule refuses only together with all others of its kind. */
   readonly isQuota: boolean;
   /** For metrics; `undefined` where no rule applies. */
@@ -30,7 +32,7 @@ export interface Hits {
 }
 
 /** Remaining of a rule that has no limit. */
-export const UNLIMITED_REMAINING: number = 2 ** 32 - 1;
+const UNLIMITED_REMAINING: number = 2 ** 32 - 1;
 
 /** Where no rule applies, or one that asks nobody. */
 export function uncounted(match: Match | undefined, isReplaced: boolean): Status | undefined {
@@ -46,6 +48,9 @@ export function uncounted(match: Match | undefined, isReplaced: boolean): Status
     hits: undefined,
   };
 }
+
+/** A rule that refuses while the store is away: that is a failure, not a refusal. One in shadow mode refuses nobody. */
+export const isUnanswered = ({ mode }: Degraded, { rule }: Match): boolean => mode === 'closed' && !rule.isShadow;
 
 const NEAR = 0.8;
 

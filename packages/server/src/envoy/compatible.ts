@@ -1,19 +1,15 @@
-import { type Check, type Decision, decideEach, type LimitState } from 'comporta';
-import { hitsOf, type Status, uncounted } from './answer.js';
+import { type Check, type Decision, decideEach, type MaybePromise } from 'comporta';
+import { hitsOf, isUnanswered, type Status, uncounted } from './answer.js';
 import { type Counters, countOf, joinedSubject, usedOf } from './counter.js';
 import { type Match, matchOf, overrideOf, replacedIn } from './match.js';
+import { allOf, andThen } from './maybe.js';
+import { type Patience, type Refunded, refunded } from './refund.js';
 import type { Ask } from './request.js';
 import type { Domain, Rate } from './rules.js';
 
 export interface CompatibleOptions {
   /** Look first, and charge nobody when anybody is over. */
   readonly stopsWhenOver: boolean;
-}
-
-/** How long a decision may take, and who may end it. */
-export interface Patience {
-  readonly timeoutMs?: number;
-  readonly signal?: AbortSignal;
 }
 
 /** A descriptor that a counter is asked for. */
@@ -35,52 +31,44 @@ export class CompatibleDomain {
     this.#options = options;
   }
 
-  async decide(asks: readonly Ask[], patience: Patience): Promise<readonly Status[]> {
+  decide(asks: readonly Ask[], patience: Patience): MaybePromise<readonly Status[]> {
     const matches = asks.map(({ entries, override }) =>
       override === undefined ? matchOf(this.#domain, entries) : overrideOf(this.#domain, entries, override),
     );
     const replaced = replacedIn(matches);
     const settled = matches.map((match, i) => uncounted(match, replaced[i] === true));
-    const counted = matches.flatMap((match, i): Counted[] => {
+    const counted: Counted[] = [];
+    for (const [i, match] of matches.entries()) {
       const rate = match?.rule.rate;
-      return settled[i] === undefined && match !== undefined && rate !== undefined
-        ? [{ match, rate, ask: asks[i] as Ask }]
-        : [];
+      if (settled[i] === undefined && match !== undefined && rate !== undefined)
+        counted.push({ match, rate, ask: asks[i] as Ask });
+    }
+    return andThen(this.#count(counted, patience), (statuses) => {
+      let next = 0;
+      return settled.map((status) => status ?? (statuses[next++] as Status));
     });
-    const statuses = (await this.#count(counted, patience))[Symbol.iterator]();
-    return settled.map((status) => status ?? (statuses.next().value as Status));
   }
 
-  async #count(counted: readonly Counted[], patience: Patience): Promise<readonly Status[]> {
+  #count(counted: readonly Counted[], patience: Patience): MaybePromise<readonly Status[]> {
     if (!this.#options.stopsWhenOver) return this.#charge(counted, patience);
-    const looks = await this.#charge(counted.map(looking), patience);
-    const isAnyOver = looks.some(({ remaining, limit }, i) => limit !== undefined && remaining < costOf(counted[i]));
-    if (!isAnyOver) return this.#charge(counted, patience);
-    return looks.map((look, i) =>
-      look.remaining < costOf(counted[i]) ? { ...look, isOver: true, remaining: 0 } : look,
-    );
+    return andThen(this.#charge(counted.map(looking), patience), (looks) => {
+      const isAnyOver = looks.some(({ remaining, limit }, i) => limit !== undefined && remaining < costOf(counted[i]));
+      if (!isAnyOver) return this.#charge(counted, patience);
+      return looks.map((look, i) =>
+        look.remaining < costOf(counted[i]) ? { ...look, isOver: true, remaining: 0 } : look,
+      );
+    });
   }
 
-  async #charge(counted: readonly Counted[], patience: Patience): Promise<readonly Status[]> {
+  #charge(counted: readonly Counted[], patience: Patience): MaybePromise<readonly Status[]> {
     const checks = counted.map(({ match, rate, ask }): Check => {
       const limiter = this.#counters.limiter(rate.unit);
       return { limiter, subject: joinedSubject(match), cost: ask.isRefund ? 0 : ask.cost };
     });
-    const decisions = await decideEach(checks, patience);
-    return Promise.all(
-      counted.map(async (one, i) => {
-        const decision = decisions[i] as Decision;
-        const given = one.ask.isRefund ? await this.#giveBack(one) : undefined;
-        return statusOf(one, decision, given);
-      }),
+    const given = counted.map(({ ask }, i) => refunded(ask, checks[i] as Check, patience));
+    return andThen(decideEach(checks, patience), (decisions) =>
+      andThen(allOf(given), (refunds) => counted.map((one, i) => statusOf(one, decisions[i] as Decision, refunds[i]))),
     );
-  }
-
-  /** The newest use, whoever's it was. */
-  async #giveBack({ match, rate, ask }: Counted): Promise<LimitState | undefined> {
-    if (ask.cost === 0) return undefined;
-    const [state] = await this.#counters.limiter(rate.unit).reward(joinedSubject(match), ask.cost);
-    return state;
   }
 }
 
@@ -88,35 +76,37 @@ const looking = (one: Counted): Counted => ({ ...one, ask: { ...one.ask, cost: 0
 
 const costOf = (one: Counted | undefined): number => (one?.ask.isRefund === true ? 0 : (one?.ask.cost ?? 0));
 
-function statusOf({ match, rate, ask }: Counted, decision: Decision, given: LimitState | undefined): Status {
-  const { degraded } = decision;
+function statusOf({ match, rate, ask }: Counted, decision: Decision, refund: Refunded | undefined): Status {
+  const { requestsPerUnit, unit } = rate;
   const { name, isShadow, isQuota } = match.rule;
-  const limit = { ...rate, name };
-  const count = countOf(decision, rate.unit);
+  const limit = { requestsPerUnit, unit, name };
+  const degraded = decision.degraded ?? (refund !== undefined && 'degraded' in refund ? refund.degraded : undefined);
+  const count = countOf(decision, unit);
   if (count === undefined) {
-    // Nobody counted: open lets it pass, closed is the caller's affair.
     return {
       isOver: false,
       limit,
-      remaining: rate.requestsPerUnit,
+      remaining: requestsPerUnit,
       resetSeconds: undefined,
       degraded,
+      isUnanswered: degraded !== undefined && isUnanswered(degraded, match),
       isQuota,
       hits: undefined,
     };
   }
   const cost = ask.isRefund ? 0 : ask.cost;
+  const [state] = refund !== undefined && 'states' in refund ? refund.states : [];
   // The counter itself refuses only what no limit can have room for; that was not added.
-  const after = given === undefined ? count.used + (decision.allowed ? 0 : cost) : usedOf(given);
-  const isOver = after > rate.requestsPerUnit;
+  const after = state === undefined ? count.used + (decision.allowed ? 0 : cost) : usedOf(state);
+  const isOver = after > requestsPerUnit;
   return {
     isOver: isOver && !isShadow,
     limit,
-    remaining: Math.max(0, rate.requestsPerUnit - after),
+    remaining: Math.max(0, requestsPerUnit - after),
     resetSeconds: count.resetSeconds,
     retrySeconds: isOver ? count.resetSeconds : undefined,
     degraded,
     isQuota,
-    hits: hitsOf(match, cost, after, rate.requestsPerUnit),
+    hits: hitsOf(match, cost, after, requestsPerUnit),
   };
 }

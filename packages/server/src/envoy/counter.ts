@@ -1,26 +1,15 @@
-import {
-  createLimiter,
-  type Decision,
-  fixedWindow,
-  type Limiter,
-  type LimiterOptions,
-  type LimitState,
-} from 'comporta';
+import { type Decision, fixedWindow, type Limiter, type LimitState } from 'comporta';
+import type { Limiters } from './limiters.js';
 import type { Match } from './match.js';
-import { nameOf } from './names.js';
-import { UNITS, type Unit, windowSeconds } from './units.js';
+import { type Unit, windowSeconds } from './units.js';
 
 /** The most that a limit can be: the counter of a window refuses nothing below, it only counts. */
 const UNBOUNDED = 1_000_000_000;
-
-/** Settings that all limiters of a service share. */
-export type LimiterSettings = Omit<LimiterOptions, 'policy' | 'limits'>;
 
 /** What a counter said: how much of a window is used, this request's cost included. */
 export interface Count {
   readonly used: number;
   readonly resetSeconds: number;
-  readonly decision: Decision;
 }
 
 /**
@@ -28,37 +17,39 @@ export interface Count {
  * which rules with different numbers share. Whether a count is too high is not the counter's affair.
  */
 export class Counters {
-  readonly #limiters: ReadonlyMap<Unit, Limiter>;
+  readonly #domain: string;
+  readonly #limiters: Limiters;
+  readonly #ofUnits: Map<Unit, Limiter> = new Map();
 
-  constructor(domain: string, options: LimiterSettings) {
-    const limiterOf = (unit: Unit): Limiter =>
-      createLimiter({
-        ...options,
-        policy: nameOf(domain),
-        limits: fixedWindow({ limit: UNBOUNDED, window: windowSeconds(unit) * 1000, id: unit.toLowerCase() }),
-      });
-    this.#limiters = new Map(UNITS.map((unit) => [unit, limiterOf(unit)]));
-  }
-
-  get limiters(): readonly Limiter[] {
-    return [...this.#limiters.values()];
+  constructor(domain: string, limiters: Limiters) {
+    this.#domain = domain;
+    this.#limiters = limiters;
   }
 
   limiter(unit: Unit): Limiter {
-    return this.#limiters.get(unit) as Limiter;
+    const known = this.#ofUnits.get(unit);
+    if (known !== undefined) return known;
+    const window = windowSeconds(unit) * 1000;
+    const limits = fixedWindow({ limit: UNBOUNDED, window, id: unit.toLowerCase() });
+    const limiter = this.#limiters.make(this.#domain, limits);
+    this.#ofUnits.set(unit, limiter);
+    return limiter;
   }
 }
 
 /** Entries as envoyproxy/ratelimit joins them: different ones can be one text. */
-export const joinedSubject = ({ counted }: Match): string =>
-  counted.map(({ key, value }) => `${key}_${value}`).join('_');
+export function joinedSubject({ counted }: Match): string {
+  const [only] = counted;
+  if (only !== undefined && counted.length === 1) return `${only.key}_${only.value}`;
+  return counted.map(({ key, value }) => `${key}_${value}`).join('_');
+}
 
 /** What was used of a window of a counter; `undefined` when nobody counted. */
 export function countOf(decision: Decision, unit: Unit): Count | undefined {
   const [state] = decision.limits;
   if (state === undefined) return undefined;
   const windowS = windowSeconds(unit);
-  return { used: usedOf(state), resetSeconds: windowS - (Math.floor(decision.atUs / 1e6) % windowS), decision };
+  return { used: usedOf(state), resetSeconds: windowS - (Math.floor(decision.atUs / 1e6) % windowS) };
 }
 
 /** Where this process counts alone for its part of all processes, the use of all of them as far as it can tell. */

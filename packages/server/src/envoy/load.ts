@@ -1,6 +1,7 @@
 import { readSource } from '../config/source.js';
 import { Checker, type FileProblem } from './checker.js';
 import { readNodes, type Setting } from './nodes.js';
+import { type NamedRule, reportCircles } from './replaces.js';
 import type { Domain } from './rules.js';
 
 export interface DomainFile {
@@ -24,28 +25,34 @@ const FIELDS: readonly string[] = ['domain', 'descriptors'];
 
 /** Domains of files as envoyproxy/ratelimit has them: all of them, or everything that is wrong. Never throws. */
 export function loadDomains(files: readonly DomainFile[], { mode, mergesDomains = false }: LoadOptions): LoadedDomains {
-  const problems: FileProblem[] = [];
-  const parts = new Map<string, { readonly file: DomainFile; readonly settings: readonly Setting[] }[]>();
+  const checkers: Checker[] = [];
+  const parts = new Map<string, Part[]>();
   for (const file of files) {
     // Dollar signs are text here: these files come from elsewhere and stay as they are.
     const source = readSource(file.text, undefined);
     const checker = new Checker(file.file, source);
-    if (source.problems.length === 0) {
-      const { name, settings } = readFile(source.value, checker, mode === 'strict');
-      const others = parts.get(name) ?? [];
-      if (others.length > 0 && !mergesDomains) {
-        const hint = `${others[0]?.file.file} has it already; give it another name, or merge domains`;
-        checker.report(['domain'], `the domain ${JSON.stringify(name)} is described twice`, hint);
-      }
-      parts.set(name, [...others, { file, settings }]);
+    checkers.push(checker);
+    if (source.problems.length > 0) continue;
+    const { name, settings } = readFile(source.value, checker, mode === 'strict');
+    const others = parts.get(name) ?? [];
+    if (others.length > 0 && !mergesDomains) {
+      const hint = `${others[0]?.file.file} has it already; give it another name, or merge domains`;
+      checker.report(['domain'], `the domain ${JSON.stringify(name)} is described twice`, hint);
     }
-    problems.push(...checker.problems);
+    parts.set(name, [...others, { file, settings }]);
   }
-  if (problems.length > 0) return { problems };
-  return build(parts, mode);
+  const domains = new Map([...parts].map(([name, ofDomain]) => [name, build(name, ofDomain, mode)]));
+  const problems = checkers.flatMap((checker) => checker.problems);
+  return problems.length > 0 ? { problems } : { domains };
 }
 
-function readFile(value: unknown, checker: Checker, isStrict: boolean): { name: string; settings: readonly Setting[] } {
+/** What one file says of a domain. */
+interface Part {
+  readonly file: DomainFile;
+  readonly settings: readonly Omit<Setting, 'named'>[];
+}
+
+function readFile(value: unknown, checker: Checker, isStrict: boolean): { name: string; settings: Part['settings'] } {
   const fields = checker.fields(value, [], FIELDS);
   const name = checker.text(fields?.domain, ['domain']);
   if (fields !== undefined && name === '') checker.report(['domain'], 'missing', 'the name that Envoy asks for');
@@ -57,17 +64,10 @@ function readFile(value: unknown, checker: Checker, isStrict: boolean): { name: 
 }
 
 /** Files of one domain make one level: what they say twice is refused, wherever it is said. */
-function build(
-  parts: ReadonlyMap<string, readonly { readonly settings: readonly Setting[] }[]>,
-  mode: LoadOptions['mode'],
-): LoadedDomains {
-  const domains = new Map<string, Domain>();
-  const checkers = new Set<Checker>();
-  for (const [name, files] of parts) {
-    const settings = files.flatMap((file) => file.settings);
-    for (const { checker } of settings) checkers.add(checker);
-    domains.set(name, { name, root: readNodes(settings, mode) });
-  }
-  const problems = [...checkers].flatMap((checker) => checker.problems);
-  return problems.length > 0 ? { problems } : { domains };
+function build(name: string, parts: readonly Part[], mode: LoadOptions['mode']): Domain {
+  const named: NamedRule[] = [];
+  const settings = parts.flatMap((part) => part.settings.map((setting) => ({ ...setting, named })));
+  const root = readNodes(settings, mode);
+  if (mode === 'strict') reportCircles(named);
+  return { name, root };
 }

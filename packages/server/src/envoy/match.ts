@@ -52,8 +52,11 @@ function statsPart(node: Node, { key, value }: Entry, isDetailed: boolean): stri
   return isDetailed || node.isValueInMetric ? joined(key, value) : node.label;
 }
 
+const NONE_REPLACED: readonly boolean[] = [];
+
 /** Which of the matches of one request give way to another of them, by name; in one pass, whatever their order. */
 export function replacedIn(matches: readonly (Match | undefined)[]): readonly boolean[] {
+  if (!matches.some((match) => match !== undefined && match.rule.replaces.length > 0)) return NONE_REPLACED;
   const replaced = new Set(matches.flatMap((match) => match?.rule.replaces ?? []));
   return matches.map((match) => match !== undefined && match.rule.name !== '' && replaced.has(match.rule.name));
 }

@@ -3,6 +3,7 @@ import type { Checker } from './checker.js';
 import { JoinedLevel, joined, StrictLevel } from './level.js';
 import { readLimits } from './limits.js';
 import { readRateLimit } from './rate-limit.js';
+import type { NamedRule } from './replaces.js';
 import type { Level, Node, Rule } from './rules.js';
 
 /** A descriptor as it stands in a file. */
@@ -11,6 +12,8 @@ export interface Setting {
   readonly path: Path;
   readonly checker: Checker;
   readonly isStrict: boolean;
+  /** Takes the rules of the domain that have names. */
+  readonly named: NamedRule[];
 }
 
 const FIELDS: readonly string[] = [
@@ -51,11 +54,8 @@ export function readNodes(settings: readonly Setting[], mode: 'compatible' | 'st
   return mode === 'strict' ? new StrictLevel(nodes) : new JoinedLevel(nodes);
 }
 
-function readNode(
-  { setting, path, checker, isStrict }: Setting,
-  mode: 'compatible' | 'strict',
-  depth: number,
-): Node | undefined {
+function readNode(given: Setting, mode: 'compatible' | 'strict', depth: number): Node | undefined {
+  const { setting, path, checker, isStrict } = given;
   const fields = checker.fields(setting, path, isStrict ? [...FIELDS, 'limits'] : FIELDS);
   if (fields === undefined) return undefined;
   const at = (name: string): Path => [...path, name];
@@ -68,12 +68,12 @@ function readNode(
   if (isShared && !value.includes('*'))
     checker.report(at('share_threshold'), 'only values of a wildcard can share a limit', 'end the value with *');
   const below = checker.list(fields.descriptors, at('descriptors'));
-  const children = below.map((child, i) => ({ setting: child, path: [...at('descriptors'), i], checker, isStrict }));
+  const children = below.map((child, i) => ({ ...given, setting: child, path: [...at('descriptors'), i] }));
   return {
     label: joined(key, value),
     key,
     value,
-    rule: readRule(fields, path, checker, isStrict),
+    rule: readRule(fields, given),
     children: readNodes(children, mode, depth + 1),
     isDetailed: flag('detailed_metric'),
     isValueInMetric: flag('value_to_metric'),
@@ -83,9 +83,7 @@ function readNode(
 
 function readRule(
   fields: Readonly<Record<string, unknown>>,
-  path: Path,
-  checker: Checker,
-  isStrict: boolean,
+  { path, checker, isStrict, named }: Setting,
 ): Rule | undefined {
   const { rate_limit: rateLimit, limits: given, metadata } = fields;
   const isShadow = checker.flag(fields.shadow_mode, [...path, 'shadow_mode']);
@@ -97,5 +95,8 @@ function readRule(
     return limits.length === 0 ? undefined : { ...none, ...details, limits };
   }
   const read = readRateLimit(rateLimit, [...path, 'rate_limit'], checker, isStrict && limits.length === 0);
-  return read && { ...read, ...details, limits };
+  if (read === undefined) return undefined;
+  const { name, replaces } = read;
+  if (name !== '') named.push({ name, replaces, path: [...path, 'rate_limit', 'replaces'], checker });
+  return { ...read, ...details, limits };
 }

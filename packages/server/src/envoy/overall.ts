@@ -11,9 +11,14 @@ export interface OverallOptions {
 /** Whether a request is refused: by any rule, or, where all its rules are of quota mode, by all of them. */
 export function isRefused(statuses: readonly Status[], { isShadow = false, isQuota = false }: OverallOptions): boolean {
   if (isShadow) return false;
-  const limited = statuses.filter(({ limit }) => limit !== undefined);
-  const onlyQuota = limited.length > 0 && limited.every((one) => isQuota || one.isQuota);
-  return onlyQuota ? limited.every(({ isOver }) => isOver) : limited.some(({ isOver }) => isOver);
+  let [limited, over, ofQuota] = [0, 0, 0];
+  for (const status of statuses) {
+    if (status.limit === undefined) continue;
+    limited++;
+    if (status.isOver) over++;
+    if (isQuota || status.isQuota) ofQuota++;
+  }
+  return ofQuota === limited ? limited > 0 && over === limited : over > 0;
 }
 
 /** `RateLimit-*` fields of the limit with least left; a refused one comes first. */

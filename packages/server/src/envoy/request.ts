@@ -54,8 +54,9 @@ export function asksOf({ domain, descriptors, hitsAddend }: RateLimitRequest): r
   });
 }
 
-function overrideOf({ limit }: Descriptor, at: string): Rate | undefined {
+function overrideOf({ limit, entries }: Descriptor, at: string): Rate | undefined {
   if (limit === undefined) return undefined;
+  if (entries.length === 0) throw new BadRequest(`${at}.entries: must not be empty where the request brings a limit`);
   const unit = unitOf(limit.unit);
   if (unit === undefined) throw new BadRequest(`${at}.limit.unit: ${limit.unit} is not a unit`);
   return { requestsPerUnit: limit.requestsPerUnit, unit };

@@ -1,8 +1,10 @@
-import type { Degraded } from 'comporta';
+import type { Degraded, MaybePromise } from 'comporta';
 import type { Status } from './answer.js';
-import { CompatibleDomain, type Patience } from './compatible.js';
-import { Counters, type LimiterSettings } from './counter.js';
+import { CompatibleDomain } from './compatible.js';
+import { Counters } from './counter.js';
+import { type LimiterSettings, Limiters, type OnLimiter } from './limiters.js';
 import { headersOf, isRefused, type OverallOptions } from './overall.js';
+import type { Patience } from './refund.js';
 import { asksOf, type RateLimitRequest } from './request.js';
 import type { Domain } from './rules.js';
 import { StrictDomain } from './strict.js';
@@ -10,6 +12,7 @@ import { StrictDomain } from './strict.js';
 export interface ServiceOptions extends OverallOptions {
   readonly mode: 'compatible' | 'strict';
   readonly limiters: LimiterSettings;
+  readonly onLimiter?: OnLimiter;
   /** Add `RateLimit-*` fields to what the client gets. */
   readonly addsHeaders?: boolean;
   /** In compatible mode: look first, and charge nobody when anybody is over. */
@@ -24,11 +27,13 @@ export interface RateLimitAnswer {
   readonly headers: readonly (readonly [string, string])[];
   /** Set where a store did not make the decision. */
   readonly degraded: Degraded | undefined;
+  /** The store did not answer, and a rule that would have had to decide refuses without it. */
+  readonly isUnavailable: boolean;
   readonly isDomainKnown: boolean;
 }
 
 interface Decider {
-  decide(asks: ReturnType<typeof asksOf>, patience: Patience): Promise<readonly Status[]>;
+  decide(asks: ReturnType<typeof asksOf>, patience: Patience): MaybePromise<readonly Status[]>;
 }
 
 const NO_RULE: Status = {
@@ -41,32 +46,72 @@ const NO_RULE: Status = {
   hits: undefined,
 };
 
+const unheard: OnLimiter = () => () => undefined;
+
+/** The limiters' own time limit. */
+const PATIENT: Patience = {};
+
 /** Answers requests by the domains of one configuration; knows nothing of how they came. */
 export class RateLimitService {
   readonly #deciders: ReadonlyMap<string, Decider>;
   readonly #options: ServiceOptions;
+  readonly #limiters: Limiters;
+  #pending = 0;
+  #onIdle: (() => void) | undefined;
 
   constructor(domains: ReadonlyMap<string, Domain>, options: ServiceOptions) {
-    const { mode, limiters, stopsWhenOver = false } = options;
+    const { mode, stopsWhenOver = false } = options;
+    this.#limiters = new Limiters(options.limiters, options.onLimiter ?? unheard);
     const deciderOf = (domain: Domain): Decider =>
       mode === 'strict'
-        ? new StrictDomain(domain, limiters)
-        : new CompatibleDomain(domain, new Counters(domain.name, limiters), { stopsWhenOver });
+        ? new StrictDomain(domain, this.#limiters)
+        : new CompatibleDomain(domain, new Counters(domain.name, this.#limiters), { stopsWhenOver });
     this.#deciders = new Map([...domains].map(([name, domain]) => [name, deciderOf(domain)]));
     this.#options = options;
   }
 
-  /** Throws `BadRequest` for what its sender must change. */
-  async decide(request: RateLimitRequest, patience: Patience = {}): Promise<RateLimitAnswer> {
+  /** No promise where the store answers at once. Throws `BadRequest` for what its sender must change. */
+  decide(request: RateLimitRequest, patience: Patience = PATIENT): MaybePromise<RateLimitAnswer> {
     const asks = asksOf(request);
     const decider = this.#deciders.get(request.domain);
-    const statuses = decider === undefined ? asks.map(() => NO_RULE) : await decider.decide(asks, patience);
+    if (decider === undefined)
+      return this.#answer(
+        asks.map(() => NO_RULE),
+        false,
+      );
+    const statuses = decider.decide(asks, patience);
+    if (!(statuses instanceof Promise)) return this.#answer(statuses, true);
+    this.#pending++;
+    const left = (): void => this.#left();
+    statuses.then(left, left);
+    return statuses.then((settled) => this.#answer(settled, true));
+  }
+
+  /** Takes no more requests; resolves when the last one was decided and its limiters are closed. */
+  async close(): Promise<void> {
+    if (this.#pending > 0) {
+      await new Promise<void>((resolve) => {
+        this.#onIdle = resolve;
+      });
+    }
+    await this.#limiters.close();
+  }
+
+  #left(): void {
+    this.#pending--;
+    if (this.#pending === 0) this.#onIdle?.();
+  }
+
+  #answer(statuses: readonly Status[], isDomainKnown: boolean): RateLimitAnswer {
+    const { isShadow = false, addsHeaders = false } = this.#options;
+    const isOver = isRefused(statuses, this.#options);
     return {
-      isOver: isRefused(statuses, this.#options),
+      isOver,
       statuses,
-      headers: this.#options.addsHeaders === true ? headersOf(statuses) : [],
+      headers: addsHeaders ? headersOf(statuses) : [],
       degraded: statuses.find(({ degraded }) => degraded !== undefined)?.degraded,
-      isDomainKnown: decider !== undefined,
+      isUnavailable: !isOver && !isShadow && statuses.some((status) => status.isUnanswered === true),
+      isDomainKnown,
     };
   }
 }

@@ -1,6 +1,5 @@
 import {
   type Check,
-  createLimiter,
   type Decision,
   decideAll,
   decideEach,
@@ -8,12 +7,13 @@ import {
   type Limit,
   type Limiter,
   type LimitState,
+  type MaybePromise,
 } from 'comporta';
-import { hitsOf, type Status, uncounted } from './answer.js';
-import type { Patience } from './compatible.js';
-import type { LimiterSettings } from './counter.js';
+import { hitsOf, isUnanswered, type Status, uncounted } from './answer.js';
+import type { Limiters } from './limiters.js';
 import { type Match, matchOf, overrideOf, replacedIn } from './match.js';
-import { nameOf } from './names.js';
+import { allOf, andThen } from './maybe.js';
+import { type Patience, type Refunded, refunded } from './refund.js';
 import type { Ask } from './request.js';
 import type { Domain, Rate } from './rules.js';
 import { UNITS, windowSeconds } from './units.js';
@@ -34,53 +34,29 @@ interface Limited {
  */
 export class StrictDomain {
   readonly #domain: Domain;
-  readonly #settings: LimiterSettings;
-  readonly #limiters: Map<unknown, Limiter> = new Map();
-  readonly #overrides: Map<string, Limiter> = new Map();
+  readonly #made: Limiters;
+  readonly #ofRules: Map<unknown, Limiter> = new Map();
+  readonly #ofOverrides: Map<string, Limiter> = new Map();
 
-  constructor(domain: Domain, settings: LimiterSettings) {
+  constructor(domain: Domain, limiters: Limiters) {
     this.#domain = domain;
-    this.#settings = settings;
+    this.#made = limiters;
   }
 
-  async decide(asks: readonly Ask[], patience: Patience): Promise<readonly Status[]> {
+  decide(asks: readonly Ask[], patience: Patience): MaybePromise<readonly Status[]> {
     const matches = asks.map(({ entries, override }) =>
       override === undefined ? matchOf(this.#domain, entries) : overrideOf(this.#domain, entries, override),
     );
     const replaced = replacedIn(matches);
     const settled = matches.map((match, i) => uncounted(match, replaced[i] === true));
-    const limited = matches.flatMap((match, i): Limited[] =>
-      match === undefined || settled[i] !== undefined ? [] : [this.#limited(match, asks[i] as Ask)],
-    );
-    const statuses = (await this.#decide(limited, patience))[Symbol.iterator]();
-    return settled.map((status) => status ?? (statuses.next().value as Status));
-  }
-
-  async #decide(limited: readonly Limited[], patience: Patience): Promise<readonly Status[]> {
-    const isAlone = ({ match, ask }: Limited): boolean => match.rule.isShadow || match.rule.isQuota || ask.isRefund;
-    const [alone, together] = [limited.filter(isAlone), limited.filter((one) => !isAlone(one))];
-    const [each, all] = await Promise.all([
-      decideEach(
-        alone.map(({ check }) => check),
-        patience,
-      ),
-      decideAll(
-        together.map(({ check }) => check),
-        patience,
-      ),
-    ]);
-    const decisions = new Map<Limited, Decision>([
-      ...alone.map((one, i) => [one, each[i] as Decision] as const),
-      ...together.map((one, i) => [one, all.decisions[i] as Decision] as const),
-    ]);
-    return Promise.all(limited.map((one) => this.#status(one, decisions.get(one) as Decision)));
-  }
-
-  async #status(one: Limited, decision: Decision): Promise<Status> {
-    const { ask, check } = one;
-    if (!ask.isRefund || ask.cost === 0) return statusOf(one, decision);
-    const limits = await check.limiter.reward(check.subject, ask.cost);
-    return statusOf(one, { ...decision, limits, binding: [...limits].sort((a, b) => a.remaining - b.remaining)[0] });
+    const limited: Limited[] = [];
+    for (const [i, match] of matches.entries()) {
+      if (match !== undefined && settled[i] === undefined) limited.push(this.#limited(match, asks[i] as Ask));
+    }
+    return andThen(decideLimited(limited, patience), (statuses) => {
+      let next = 0;
+      return settled.map((status) => status ?? (statuses[next++] as Status));
+    });
   }
 
   #limited(match: Match, ask: Ask): Limited {
@@ -92,28 +68,50 @@ export class StrictDomain {
 
   #ofRule({ rule }: Match): Limiter {
     const found =
-      this.#limiters.get(rule) ?? this.#limiter(rule.rate === undefined ? rule.limits : [windowOf(rule.rate)]);
-    this.#limiters.set(rule, found);
+      this.#ofRules.get(rule) ?? this.#limiter(rule.rate === undefined ? rule.limits : [windowOf(rule.rate)]);
+    this.#ofRules.set(rule, found);
     return found;
   }
 
   #ofOverride(rate: Rate): Limiter {
     const name = `${rate.requestsPerUnit}/${rate.unit}`;
-    const found = this.#overrides.get(name) ?? this.#limiter([windowOf(rate)]);
-    this.#overrides.delete(name);
-    this.#overrides.set(name, found);
-    if (this.#overrides.size > OVERRIDES_MAX) {
-      const [oldest = ''] = this.#overrides.keys();
-      void this.#overrides.get(oldest)?.close();
-      this.#overrides.delete(oldest);
+    const found = this.#ofOverrides.get(name) ?? this.#limiter([windowOf(rate)]);
+    this.#ofOverrides.delete(name);
+    this.#ofOverrides.set(name, found);
+    if (this.#ofOverrides.size > OVERRIDES_MAX) {
+      const [[name, limiter] = ['', found]] = this.#ofOverrides;
+      this.#ofOverrides.delete(name);
+      this.#made.drop(limiter);
     }
     return found;
   }
 
   #limiter(limits: readonly Limit[]): Limiter {
-    return createLimiter({ ...this.#settings, policy: nameOf(this.#domain.name), limits });
+    return this.#made.make(this.#domain.name, limits);
   }
 }
+
+const isAlone = ({ match, ask }: Limited): boolean => match.rule.isShadow || match.rule.isQuota || ask.isRefund;
+
+function decideLimited(limited: readonly Limited[], patience: Patience): MaybePromise<readonly Status[]> {
+  const [alone, together] = [limited.filter(isAlone), limited.filter((one) => !isAlone(one))];
+  const given = limited.map(({ ask, check }) => refunded(ask, check, patience));
+  const all = decideAll(together.map(checkOf), patience);
+  const each = decideEach(alone.map(checkOf), patience);
+  return andThen(all, ({ allowed, decisions }) =>
+    andThen(each, (others) =>
+      andThen(allOf(given), (refunds) => {
+        let [nextAlone, nextTogether] = [0, 0];
+        return limited.map((one, i) => {
+          if (isAlone(one)) return statusOf(one, others[nextAlone++] as Decision, refunds[i], false);
+          return statusOf(one, decisions[nextTogether++] as Decision, refunds[i], !allowed);
+        });
+      }),
+    ),
+  );
+}
+
+const checkOf = ({ check }: Limited): Check => check;
 
 /** The windows of one unit share a count, whatever their number. */
 const windowOf = ({ requestsPerUnit, unit }: Rate): Limit =>
@@ -121,10 +119,18 @@ const windowOf = ({ requestsPerUnit, unit }: Rate): Limit =>
 
 const secondsOf = (ms: number): number => Math.max(1, Math.ceil(ms / 1000));
 
-function statusOf({ match, ask }: Limited, decision: Decision): Status {
+/** `isRefused`: some other descriptor, or this one, refused the request; what was charged has gone back. */
+function statusOf(
+  { match, ask }: Limited,
+  decided: Decision,
+  refund: Refunded | undefined,
+  isRefused: boolean,
+): Status {
+  const decision = afterwards(decided, ask, refund, isRefused);
   const { name, rate, isShadow, isQuota } = match.rule;
   const { binding, retryAfterMs, degraded } = decision;
-  const isOver = !decision.allowed;
+  const isUnknown = degraded !== undefined && isUnanswered(degraded, match);
+  const isOver = !decision.allowed && degraded?.mode !== 'closed';
   const told = rate ?? rateOf(binding);
   return {
     isOver: isOver && !isShadow,
@@ -133,9 +139,22 @@ function statusOf({ match, ask }: Limited, decision: Decision): Status {
     resetSeconds: binding && secondsOf(binding.resetAfterMs),
     retrySeconds: isOver && retryAfterMs !== null ? secondsOf(retryAfterMs) : undefined,
     degraded,
+    isUnanswered: isUnknown,
     isQuota,
-    hits: binding && hitsOf(match, ask.isRefund ? 0 : ask.cost, usedAfter(decision, ask), binding.limit),
+    hits: binding && hitsOf(match, ask.isRefund ? 0 : ask.cost, usedAfter(decided, ask), binding.limit),
   };
+}
+
+/** What holds once everything has been given back. */
+function afterwards(decision: Decision, ask: Ask, refund: Refunded | undefined, isRefused: boolean): Decision {
+  const { binding, degraded } = decision;
+  if (refund !== undefined && 'degraded' in refund) return { ...decision, degraded: degraded ?? refund.degraded };
+  if (refund !== undefined) {
+    const [least] = [...refund.states].sort((a, b) => a.remaining - b.remaining);
+    return { ...decision, binding: least ?? binding };
+  }
+  if (!isRefused || !decision.allowed || binding === undefined) return decision;
+  return { ...decision, binding: { ...binding, remaining: Math.min(binding.limit, binding.remaining + ask.cost) } };
 }
 
 /** As much as the binding limit would have used, had it admitted. */

@@ -21,6 +21,8 @@ export interface ExchangeOptions {
   /** How long a client may stop reading. */
   readonly stallMs: number;
   readonly isClosing: () => boolean;
+  /** Told that the upstream's answer begins. */
+  readonly onAnswer: () => void;
   /** Told why the upstream did not answer, or not to the end. */
   readonly onFailure: (cause: string) => void;
 }
@@ -72,6 +74,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     if (status < 200 || this.#isOver) return;
     stopTimer(this.#timer);
     this.#isRelaying = true;
+    this.#options.onAnswer();
     const { request, response, headers: ours, isClosing } = this.#options;
     const list = clientHeaders(headers, ours, request.headers.origin !== undefined);
     // The upstream answers before it has read everything: what is still to come is not for a next request.

@@ -1,9 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Field } from 'comporta/http';
 import type { Dispatcher } from 'undici';
+import { monotonicMs } from '../time.js';
 import { answerFault } from './answer.js';
 import { echo } from './echo.js';
 import { Exchange } from './exchange.js';
+import type { GatewayObserver } from './observer.js';
 import type { Pools } from './pools.js';
 import { faults, isFault } from './problems.js';
 import { upstreamHeaders } from './request-headers.js';
@@ -18,6 +20,7 @@ export interface Forwarder {
   readonly stallMs: number;
   readonly isClosing: () => boolean;
   readonly failures: UpstreamLog;
+  readonly observers: readonly GatewayObserver[];
 }
 
 /** Sends an admitted request to the upstream of its route. */
@@ -34,13 +37,23 @@ export function forward(
   if (Number(headers['content-length']) > site.maxBodyBytes) {
     return void answerFault(request, response, faults.bodyTooLarge, forwarder.isClosing());
   }
-  const { stallMs, isClosing, pools, failures } = forwarder;
+  const { stallMs, isClosing, pools, failures, observers } = forwarder;
   const { upstream, timeoutMs } = route;
   if (upstream === 'echo') {
     return void echo(request, response, { headers: ours, timeoutMs, maxBytes: site.maxBodyBytes, isClosing });
   }
   const onFailure = (cause: string): void => failures.note(upstream, cause);
-  const exchange = new Exchange({ request, response, headers: ours, timeoutMs, stallMs, isClosing, onFailure });
+  const onAnswer = answerTimer(observers, upstream);
+  const exchange = new Exchange({
+    request,
+    response,
+    headers: ours,
+    timeoutMs,
+    stallMs,
+    isClosing,
+    onAnswer,
+    onFailure,
+  });
   const { isTrusted, clientHeader } = site;
   pools.of(upstream).dispatch(
     {
@@ -56,3 +69,14 @@ export function forward(
     exchange,
   );
 }
+
+/** Measures from now to the upstream's answer, where somebody observes. */
+function answerTimer(observers: readonly GatewayObserver[], upstream: string): () => void {
+  if (observers.length === 0) return ignore;
+  const startMs = monotonicMs();
+  return () => {
+    for (const observer of observers) observer.answered?.(upstream, monotonicMs() - startMs);
+  };
+}
+
+function ignore(): void {}

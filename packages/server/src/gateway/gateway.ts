@@ -7,6 +7,7 @@ import { answerBadRequest } from './bad-request.js';
 import { decide } from './decide.js';
 import { drainServer } from './drain.js';
 import { type Forwarder, forward } from './forward.js';
+import type { GatewayObserver } from './observer.js';
 import { Pools } from './pools.js';
 import { faults } from './problems.js';
 import { appendOurs } from './response-headers.js';
@@ -15,6 +16,7 @@ import { targetFault } from './target.js';
 import { Turns } from './turns.js';
 import { Upgrades } from './upgrade.js';
 import { type UpstreamFailure, UpstreamLog } from './upstream-log.js';
+import { Visit } from './visit.js';
 
 export type GatewayLimits = Pick<
   GatewayConfig,
@@ -28,6 +30,7 @@ export interface GatewayOptions {
   readonly onError: (error: unknown) => void;
   /** Told of upstreams that fail, now and then. */
   readonly onUpstreamFailure?: (failure: UpstreamFailure) => void;
+  readonly observers?: readonly GatewayObserver[];
 }
 
 /** How often connections are checked for late headers. */
@@ -40,17 +43,19 @@ export class Gateway {
   readonly #upgrades: Upgrades;
   readonly #forwarder: Forwarder;
   readonly #onError: (error: unknown) => void;
+  readonly #observers: readonly GatewayObserver[];
   readonly #turns: Turns = new Turns();
   #site: Site;
   #isDraining = false;
 
-  constructor({ site, limits, onError, onUpstreamFailure = ignore }: GatewayOptions) {
+  constructor({ site, limits, onError, onUpstreamFailure = ignore, observers = [] }: GatewayOptions) {
     this.#site = site;
     this.#onError = onError;
+    this.#observers = observers;
     this.#pools = new Pools(limits.upstreamConnections);
-    const failures = new UpstreamLog(onUpstreamFailure);
+    const failures = new UpstreamLog(onUpstreamFailure, observers);
     const isClosing = () => this.#isDraining;
-    this.#forwarder = { pools: this.#pools, stallMs: limits.idleTimeout, isClosing, failures };
+    this.#forwarder = { pools: this.#pools, stallMs: limits.idleTimeout, isClosing, failures, observers };
     this.#upgrades = new Upgrades(failures);
     this.server = this.#createServer(limits);
   }
@@ -104,21 +109,35 @@ export class Gateway {
 
   readonly #handle = (request: IncomingMessage, response: ServerResponse): void => {
     response.on('error', ignore);
+    const visit = this.#visit(request);
+    visit?.endWith(response);
     try {
       const fault = targetFault(request);
       if (fault !== undefined) return void answerFault(request, response, fault, true);
       const site = this.#site;
+      visit?.enter(site);
       const verdict = decide(site.rules, request);
-      if (!(verdict instanceof Promise)) return void this.#follow(verdict, site, request, response);
+      if (!(verdict instanceof Promise)) return void this.#follow(verdict, site, request, response, visit);
       verdict
-        .then((later) => this.#follow(later, site, request, response))
+        .then((later) => this.#follow(later, site, request, response, visit))
         .catch((error) => this.#failed(error, request, response));
     } catch (error) {
       this.#failed(error, request, response);
     }
   };
 
-  #follow(verdict: Verdict, site: Site, request: IncomingMessage, response: ServerResponse): void {
+  #visit(request: IncomingMessage): Visit | undefined {
+    return this.#observers.length === 0 ? undefined : new Visit(request, this.#observers);
+  }
+
+  #follow(
+    verdict: Verdict,
+    site: Site,
+    request: IncomingMessage,
+    response: ServerResponse,
+    visit: Visit | undefined,
+  ): void {
+    visit?.decided(verdict);
     onNodeEnd(request, response, verdict.finish);
     if (response.destroyed) return;
     if (verdict.allowed) return void forward(this.#forwarder, site, request, response, verdict.headers);
@@ -134,11 +153,17 @@ export class Gateway {
 
   #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
     if (!this.#upgrades.isWebSocket(request)) return void this.#upgrades.serveWithout(request, socket, this.#handle);
+    const visit = this.#visit(request);
+    visit?.endWithSocket(socket, () => this.#upgrades.statusOf(socket));
     const fault = targetFault(request) ?? this.#upgrades.faultOf(request);
     if (fault !== undefined) return void this.#upgrades.refuse(socket, fault);
     const site = this.#site;
+    visit?.enter(site);
     Promise.resolve(decide(site.rules, request))
-      .then((verdict) => this.#upgrades.follow(verdict, site, request, socket, head))
+      .then((verdict) => {
+        visit?.decided(verdict);
+        this.#upgrades.follow(verdict, site, request, socket, head);
+      })
       .catch((error) => {
         this.#onError(error);
         socket.destroy();

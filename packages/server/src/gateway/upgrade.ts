@@ -76,11 +76,16 @@ export class Upgrades {
   #onEnd(socket: Duplex, finish: Verdict['finish']): void {
     if (finish === undefined) return;
     const end = (): void => {
-      const status = this.#statuses.get(socket) ?? 0;
+      const status = this.statusOf(socket);
       finish({ status, aborted: status === 0 });
     };
     if (socket.destroyed) end();
     else socket.once('close', end);
+  }
+
+  /** The status that was sent on a connection; 0 before one was. */
+  statusOf(socket: Duplex): number {
+    return this.#statuses.get(socket) ?? 0;
   }
 
   /** Cuts every tunnel and handshake. */

@@ -1,4 +1,5 @@
 import { startTimer } from '../time.js';
+import type { GatewayObserver } from './observer.js';
 
 /** A line for each upstream that fails, at most one in this time. */
 const EVERY_MS = 10_000;
@@ -13,16 +14,23 @@ export interface UpstreamFailure {
 /** Says which upstreams fail and why, without flooding the log when every request fails. */
 export class UpstreamLog {
   readonly #write: (failure: UpstreamFailure) => void;
+  readonly #observers: readonly GatewayObserver[];
   readonly #everyMs: number;
   /** Upstreams with a line in the last while, and what came after it. */
   readonly #pending: Map<string, UpstreamFailure> = new Map();
 
-  constructor(write: (failure: UpstreamFailure) => void, everyMs: number = EVERY_MS) {
+  constructor(
+    write: (failure: UpstreamFailure) => void,
+    observers: readonly GatewayObserver[] = [],
+    everyMs: number = EVERY_MS,
+  ) {
     this.#write = write;
+    this.#observers = observers;
     this.#everyMs = everyMs;
   }
 
   note(upstream: string, cause: string): void {
+    for (const observer of this.#observers) observer.failed?.(upstream, cause);
     const pending = this.#pending.get(upstream);
     if (pending === undefined) this.#say({ upstream, cause, failures: 1 });
     else this.#pending.set(upstream, { upstream, cause, failures: pending.failures + 1 });
@@ -57,4 +65,12 @@ const CAUSES: Readonly<Record<string, string>> = {
 export function causeOf(error: NodeJS.ErrnoException): string {
   const { code = '', message } = error;
   return CAUSES[code] ?? (code.startsWith('HPE_') ? `not HTTP/1.1 (${code})` : message || code);
+}
+
+const BOUNDED: ReadonlySet<string> = new Set([...Object.values(CAUSES), 'no answer in time']);
+
+/** A cause as a label: other words may hold anything. */
+export function boundedCause(cause: string): string {
+  if (BOUNDED.has(cause)) return cause;
+  return cause.startsWith('not HTTP/1.1') ? 'not HTTP/1.1' : 'other';
 }

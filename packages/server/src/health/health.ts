@@ -1,4 +1,3 @@
-import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { Store } from 'comporta';
 import { within } from '../time.js';
 
@@ -35,28 +34,4 @@ async function faultOf(work: Promise<void>): Promise<string | undefined> {
   } catch (error) {
     return error instanceof Error ? error.message : String(error);
   }
-}
-
-/** `/livez` says that the process answers; `/readyz` whether it should get requests. */
-export function createHealthServer(options: HealthOptions): Server {
-  return createServer((request, response) => {
-    const path = request.url?.split('?', 1)[0];
-    request.resume();
-    if (request.method !== 'GET' && request.method !== 'HEAD')
-      send(response, 405, { status: 'fail', reason: 'GET or HEAD only' });
-    else if (path === '/livez') send(response, 200, { status: 'pass' });
-    else if (path === '/readyz')
-      void readiness(options).then((state) => send(response, state.status === 'fail' ? 503 : 200, state));
-    else send(response, 404, { status: 'fail', reason: 'known here: /livez, /readyz' });
-  });
-}
-
-function send(response: ServerResponse, status: number, body: Readiness): void {
-  const text = `${JSON.stringify(body)}\n`;
-  const headers = {
-    'content-type': 'application/json',
-    'cache-control': 'no-store',
-    'content-length': Buffer.byteLength(text),
-  };
-  response.writeHead(status, headers).end(text);
 }

@@ -1,4 +1,4 @@
-import type { Store, StoreFailure } from 'comporta';
+import type { Limiter, Store, StoreFailure } from 'comporta';
 import type { Gate } from 'comporta/http';
 import type { Log } from '../log.js';
 import { nowMs, pause, repeat, within } from '../time.js';
@@ -39,7 +39,12 @@ export class StoreWatch {
   follow(gate: Gate<never> | Gate): void {
     for (const stop of this.#stopListening) stop();
     this.#missed.clear();
-    this.#stopListening = [...gate.limiters.values()].flatMap((limiter) => [
+    this.#stopListening = [...gate.limiters.values()].flatMap((limiter) => this.listen(limiter));
+  }
+
+  /** Listens to one limiter, also of no gate, until what it answers is called. */
+  listen(limiter: Limiter): readonly (() => void)[] {
+    return [
       limiter.on('degraded', (failure) => this.#lost(failure)),
       limiter.on('config', ({ policy, node, degraded: { mode, detail } }) => {
         this.#log.error('the store refuses calls, and only a person can mend it', { policy, node, mode, detail });
@@ -47,7 +52,7 @@ export class StoreWatch {
       limiter.on('recovered', ({ policy, node }) => {
         if (this.#missed.remove(policy, node)) this.#found();
       }),
-    ]);
+    ];
   }
 
   close(): void {

@@ -81,13 +81,19 @@ function refusalOf({ status, headers, body }: Verdict): Refusal {
  */
 function withFields<Answer extends FunctionAnswer>(answer: Answer, verdict: Verdict): Answer {
   if (verdict.headers.length === 0 || answer === undefined || answer === null) return answer;
-  if (Object.getPrototypeOf(answer) !== Object.prototype) {
+  if (!isPlain(answer)) {
     if (answer.headers instanceof Headers) setFields(answer.headers, verdict);
     return answer;
   }
   const headers = new Headers(answer.headers as Headers | undefined);
   setFields(headers, verdict);
   return { ...answer, headers };
+}
+
+/** Of no class: also one without a prototype, or from another realm. */
+function isPlain(answer: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(answer);
+  return prototype === null || Object.getPrototypeOf(prototype) === null;
 }
 
 function setFields(headers: Headers, verdict: Verdict): void {

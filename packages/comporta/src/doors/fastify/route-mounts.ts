@@ -1,5 +1,5 @@
 import { ComportaError, show } from '../../core/errors.js';
-import { sha1Hex } from '../../core/hash.js';
+import { derivedName, type NameParts } from '../../http/derived-name.js';
 import type { Gate, GateOptions } from '../../http/gate.js';
 import { checkGateOptions, isGateOption } from '../../http/gate-options.js';
 import { type Mounted, mount, type RateLimitOptions } from '../../http/mount.js';
@@ -19,6 +19,8 @@ export type RouteLimits<Request> = boolean | { readonly cost?: number } | RateLi
 export interface Route {
   readonly method: string | readonly string[] | undefined;
   readonly url: string | undefined;
+  /** What else a request must have to meet it; known when the route is made. */
+  readonly constraints?: object | undefined;
 }
 
 /** Who decides on the requests of a route, and with which cost in place of the policies' own. */
@@ -105,7 +107,7 @@ export class RouteMounts<Request> {
     if ('policies' in limits) return this.#made({ ...Object.fromEntries(kept), ...limits });
     const { key, name: prefix } = this.#options as { readonly key?: unknown; readonly name?: string };
     const isNamed = prefix !== undefined || this.#options.store?.kind !== 'redis';
-    const name = isNamed ? { name: policyName(prefix ?? 'default', nameOf(route)) } : {};
+    const name = isNamed ? { name: derivedName(prefix ?? 'default', partsOf(route)) } : {};
     return this.#made({ ...Object.fromEntries(kept), ...(key === undefined ? {} : { key }), ...name, ...limits });
   }
 
@@ -127,20 +129,20 @@ const hasLimits = (options: object): boolean => 'limits' in options || 'policies
 const without = (options: object, names: readonly string[]): object =>
   Object.fromEntries(Object.entries(options).filter(([name]) => !names.includes(name)));
 
-/** HEAD is answered by the route of GET. */
+/** One method tells a route from others of its URL. HEAD is answered by the route of GET. */
 function nameOf({ method = 'ANY', url = '' }: Route): string {
   const methods = [method].flat().map((one) => (one === 'HEAD' ? 'GET' : one));
-  return `${[...new Set(methods)].join('-')}${url}`;
+  return `${methods.includes('GET') ? 'GET' : methods.toSorted()[0]}${url}`;
 }
 
-const NAME_MAX = 64;
-const HASH_LENGTH = 8;
-
-/** Readable; with a hash where two routes could get one name. */
-function policyName(prefix: string, route: string): string {
-  const text = `${prefix}.${route.replaceAll(/[^\w/-]+/g, '').replaceAll('/', '.')}`;
-  if (/^[\w/-]*$/.test(route) && text.length <= NAME_MAX) return text;
-  return `${text.slice(0, NAME_MAX - HASH_LENGTH - 1)}-${sha1Hex(route).slice(0, HASH_LENGTH)}`;
+function partsOf(route: Route): NameParts {
+  const name = nameOf(route);
+  const constraints = Object.entries(route.constraints ?? {}).map(([on, value]) => ` ${on}=${String(value)}`);
+  return {
+    readable: name.replaceAll(/[^\w/-]+/g, '').replaceAll('/', '.'),
+    identity: name + constraints.toSorted().join(''),
+    isDistinct: /^[\w/-]*$/.test(name) && constraints.length === 0,
+  };
 }
 
 function costOf(limits: object): number | undefined {

@@ -43,7 +43,11 @@ export const GRPC_CODES = { 403: 7, 429: 8, 503: 14 } as const;
  * Puts a limiter in front of a call. The call object is made for this one call, and the server's own code sends
  * through it too when a deadline passes or a message is faulty: so its methods are replaced, not wrapped.
  */
-export function limitCall(call: GrpcCall, decide: (metadata: GrpcMetadata) => MaybePromise<Verdict>): void {
+export function limitCall(
+  call: GrpcCall,
+  decide: (metadata: GrpcMetadata) => MaybePromise<Verdict>,
+  lacksPlacesOnly: (verdict: Verdict) => boolean,
+): void {
   const [start, sendStatus] = [call.start.bind(call), call.sendStatus.bind(call)];
   let outcome: Outcome | undefined;
   let verdict: Verdict | undefined;
@@ -52,10 +56,14 @@ export function limitCall(call: GrpcCall, decide: (metadata: GrpcMetadata) => Ma
     outcome ??= ended;
     verdict?.finish?.(outcome);
   };
+  const complete = (status: Status): Status => {
+    if (verdict === undefined || newMetadata === undefined) return status;
+    const metadata = withFields(status.metadata?.clone() ?? newMetadata(), verdict);
+    if (!verdict.allowed && !lacksPlacesOnly(verdict)) sayWhen(new RateLimitRefusal(verdict), metadata);
+    return { ...status, metadata };
+  };
   call.sendStatus = (status) => {
-    sendStatus(
-      verdict && newMetadata ? withTrailers(status, verdict, status.metadata?.clone() ?? newMetadata()) : status,
-    );
+    sendStatus(complete(status));
     end({ status: HTTP_STATUSES[status.code ?? 2] ?? 500, aborted: false });
   };
   const onReceiveMetadata = (metadata: GrpcMetadata, next: () => void): void => {
@@ -82,17 +90,17 @@ export function limitCall(call: GrpcCall, decide: (metadata: GrpcMetadata) => Ma
 
 const statusOf = ({ status, message }: RateLimitRefusal): Status => ({ code: GRPC_CODES[status], details: message });
 
-/** The fields that HTTP has in its head; a refusal also says when to come back, in the ways that gRPC clients read. */
-function withTrailers(status: Status, verdict: Verdict, metadata: GrpcMetadata): Status {
+/** The fields that HTTP has in its head. */
+function withFields(metadata: GrpcMetadata, verdict: Verdict): GrpcMetadata {
   const headers = verdict.headers.filter(([name]) => !['content-type', 'cache-control'].includes(name));
   applyFields(
     { ...verdict, headers },
     { get: (name) => metadata.get(name), set: (name, value) => metadata.set(name, value) },
   );
-  if (!verdict.allowed) sayWhen(new RateLimitRefusal(verdict), metadata);
-  return { ...status, metadata };
+  return metadata;
 }
 
+/** When to come back, in the ways that gRPC clients read and obey. */
 function sayWhen({ status, message, retryAfterMs }: RateLimitRefusal, metadata: GrpcMetadata): void {
   // -1: do not try again.
   metadata.set('grpc-retry-pushback-ms', `${Math.ceil(retryAfterMs ?? -1)}`);

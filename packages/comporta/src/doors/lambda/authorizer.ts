@@ -3,7 +3,7 @@ import { mount, type RateLimitOptions } from '../../http/mount.js';
 import { createReport } from '../../http/report.js';
 import { settleFirst } from '../../http/settle-first.js';
 import { refuseUnsettled } from '../../http/unsettled.js';
-import { type LambdaEvent, lambdaKind } from './event.js';
+import { lambdaKind } from './event.js';
 import { reportOther } from './turn.js';
 import { LambdaView } from './view.js';
 
@@ -52,7 +52,7 @@ export function lambdaAuthorizer<Event>(options: RateLimitOptions<Event>): Autho
     async answer(event) {
       const verdict = await verdictOn(event);
       if (!verdict.allowed) await settleFirst(gate, undefined, report);
-      return answerOf(event as LambdaEvent & Arns, verdict) as AuthorizerAnswer<Event>;
+      return answerOf(Object(event) as Arns, verdict) as AuthorizerAnswer<Event>;
     },
   };
 }

@@ -30,15 +30,15 @@ interface LambdaRequestContext {
 }
 
 /**
- * The kind of an event; `undefined` when it is no HTTP request. `rest` is API Gateway's payload format 1.0,
+ * The kind of an event, by what it has, whatever is wrong with that; `undefined` when it is no HTTP request. `rest` is API Gateway's payload format 1.0,
  * `http` is format 2.0, which function URLs have too.
  */
 export function lambdaKind(event: unknown): LambdaKind | undefined {
   if (typeof event !== 'object' || event === null) return undefined;
-  const { requestContext, httpMethod, path } = event as LambdaEvent;
+  const { requestContext, httpMethod } = event as LambdaEvent;
   if (typeof requestContext !== 'object' || requestContext === null) return undefined;
-  if (typeof requestContext.http?.method === 'string') return 'http';
-  if (typeof httpMethod !== 'string' || typeof path !== 'string') return undefined;
+  if (typeof requestContext.http === 'object' && requestContext.http !== null) return 'http';
+  if (httpMethod === undefined || httpMethod === null) return undefined;
   return requestContext.elb === undefined ? 'rest' : 'balancer';
 }
 

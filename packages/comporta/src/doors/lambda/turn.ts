@@ -79,7 +79,8 @@ const PASSING: LambdaTurn = {
 };
 
 function remainingMs(context: unknown): number | undefined {
-  const left = (context as LambdaContext | null | undefined)?.getRemainingTimeInMillis?.();
+  const { getRemainingTimeInMillis: read } = Object(context) as LambdaContext;
+  const left = typeof read === 'function' ? read.call(context) : undefined;
   return typeof left === 'number' && !Number.isNaN(left) ? left : undefined;
 }
 

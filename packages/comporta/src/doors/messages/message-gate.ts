@@ -1,5 +1,7 @@
 import { ComportaError, show } from '../../core/errors.js';
+import { unawaited } from '../../core/unawaited.js';
 import { chain } from '../../http/ask.js';
+import { firstMeetings } from '../../http/first-meeting.js';
 import type { Gate, Verdict } from '../../http/gate.js';
 import { mount, type RateLimitOptions } from '../../http/mount.js';
 import { RateLimitRefusal } from '../../http/refusal-error.js';
@@ -26,7 +28,7 @@ export type Reply<Message> = (refusal: RateLimitRefusal, message: Message) => un
 export interface MessageSink<Message> {
   viewOf(message: Message): RequestView<Message>;
   deliver(message: Message): void;
-  /** Answers the sender of a refused message, unless it is too far behind in reading. */
+  /** Answers the sender of a refused message, unless it is too far behind in reading; throws for what cannot be sent. */
   tell(said: NonNullable<unknown>, message: Message): void;
   /** Ends the connection. */
   end(refusal: RateLimitRefusal): void;
@@ -47,6 +49,8 @@ export class MessageGate<Message extends object> {
   readonly #check: (message: Message, view: RequestView<Message>) => ReturnType<Gate['check']>;
   readonly #reply: Reply<Message>;
   readonly #report: Report;
+  readonly #isFirst: (connection: object) => boolean;
+  #isReplyFaulty = false;
   readonly #maxWaiting: number;
   readonly #closeAfter: number;
 
@@ -58,11 +62,17 @@ export class MessageGate<Message extends object> {
     const { gate, check } = mount<Message>(options as RateLimitOptions<Message>);
     this.#reply = reply;
     this.#report = createReport(options.onError);
+    this.#isFirst = firstMeetings(this.#report);
     this.gate = gate;
     this.#check = check;
   }
 
-  connect(sink: MessageSink<Message>): MessageIntake<Message> {
+  /** `undefined` for a connection that the gate limits already. */
+  connect(connection: object, sink: MessageSink<Message>): MessageIntake<Message> | undefined {
+    return this.#isFirst(connection) ? this.#limit(sink) : undefined;
+  }
+
+  #limit(sink: MessageSink<Message>): MessageIntake<Message> {
     const turns = new Turns((isBusy) => sink.hold(isBusy));
     let refusals = 0;
     const isOver = (): boolean => refusals >= this.#closeAfter;
@@ -74,8 +84,7 @@ export class MessageGate<Message extends object> {
         return;
       }
       const refusal = new RateLimitRefusal(verdict);
-      const said = this.#answer(refusal, message);
-      if (said !== undefined && said !== null) sink.tell(said, message);
+      this.#answer(refusal, message, sink);
       if (isOver()) sink.end(refusal);
     };
     const decide = (message: Message): MaybePromise<void> => {
@@ -91,12 +100,16 @@ export class MessageGate<Message extends object> {
     };
   }
 
-  #answer(refusal: RateLimitRefusal, message: Message): unknown {
+  /** A fault is said once: it would come with each refusal. */
+  #answer(refusal: RateLimitRefusal, message: Message, sink: MessageSink<Message>): void {
     try {
-      return this.#reply(refusal, message);
+      const said = unawaited(this.#reply(refusal, message));
+      if (said instanceof Promise || typeof said === 'function')
+        throw new TypeError('it must return what to send at once');
+      if (said !== undefined && said !== null) sink.tell(said, message);
     } catch (error) {
-      this.#report(wrong('reply', `the function failed: ${messageOf(error)}`));
-      return undefined;
+      if (!this.#isReplyFaulty) this.#report(wrong('reply', `the function failed: ${messageOf(error)}`));
+      this.#isReplyFaulty = true;
     }
   }
 }

@@ -1,4 +1,5 @@
 import { ComportaError, isComportaError } from '../../core/errors.js';
+import { derivedName } from '../../http/derived-name.js';
 import type { Gate, GateOptions, Verdict } from '../../http/gate.js';
 import { isGateOption } from '../../http/gate-options.js';
 import { type Mounted, mount, type RateLimitOptions } from '../../http/mount.js';
@@ -6,16 +7,17 @@ import { createReport, type Report } from '../../http/report.js';
 import type { RequestView } from '../../http/view.js';
 import { writeFields } from '../../http/write-fields.js';
 import { messageOf } from '../../identity/subject.js';
-import type { MaybePromise } from '../../stores/store.js';
+import type { MaybePromise, Store } from '../../stores/store.js';
 import { callOf, type NestContext } from './call.js';
 import { type ExceptionClasses, exceptionOf } from './exception.js';
-import { type HandlerRule, ruleOf } from './rules.js';
+import { type HandlerRule, type PolicyRule, ruleOf } from './rules.js';
 
 /** The gate of a guard, and those of the handlers that have policies of their own. */
 export class HandlerGates<Context extends NestContext> {
   readonly gate: Gate<Context>;
   readonly #mounted: Mounted<Context>;
   readonly #own: Map<object, Mounted<Context>> = new Map();
+  readonly #names: Set<string> = new Set();
   readonly #options: RateLimitOptions<Context>;
   readonly #classes: ExceptionClasses;
   readonly #report: Report;
@@ -61,12 +63,13 @@ export class HandlerGates<Context extends NestContext> {
   }
 
   /** Made when the handler is met for the first time: only then are its policy and the guard's store together. */
-  #gateOf(rule: Extract<HandlerRule<Context>, { policy: unknown }>): Mounted<Context> {
+  #gateOf(rule: PolicyRule<Context>): Mounted<Context> {
     const known = this.#own.get(rule);
     if (known !== undefined) return known;
     let mounted = this.#mounted;
     try {
-      mounted = mount({ ...sharedOf(this.#options), policies: [rule.policy] } as GateOptions<Context>);
+      const policy = { ...rule.policy, name: rule.policy.name ?? this.#nameFor(rule) };
+      mounted = mount({ ...sharedOf(this.#options), policies: [policy] } as GateOptions<Context>);
     } catch (error) {
       // Both were checked by themselves; where they do not go together the guard's own limits hold.
       this.#report(isComportaError(error) ? error : new ComportaError('ERR_OPTION', messageOf(error)));
@@ -74,6 +77,25 @@ export class HandlerGates<Context extends NestContext> {
     this.#own.set(rule, mounted);
     return mounted;
   }
+
+  /** In the guard's name, which keeps services apart; no two of this guard's handlers get one name. */
+  #nameFor(rule: PolicyRule<Context>): string {
+    const { name: prefix, store } = this.#options as { readonly name?: string; readonly store?: Store };
+    const parts = rule.nameParts();
+    if (prefix === undefined && store?.kind === 'redis') {
+      throw nameMissing(parts.readable, 'on a shared store the handlers of a guard of several policies need one');
+    }
+    const name = derivedName(prefix ?? 'default', parts);
+    if (this.#names.has(name))
+      throw nameMissing(parts.readable, `another class has a handler that counts as "${name}"`);
+    this.#names.add(name);
+    return name;
+  }
+}
+
+function nameMissing(handler: string, why: string): ComportaError {
+  const message = `name: missing in RateLimit of ${handler}; ${why}. The limits of the guard hold for it meanwhile`;
+  return new ComportaError('ERR_POLICY', message, 'name');
 }
 
 /** The guard's options without its policies: lists of the only policy are that policy's. */

@@ -1,14 +1,22 @@
 import { ComportaError, show } from '../../core/errors.js';
+import type { NameParts } from '../../http/derived-name.js';
 import { createGate } from '../../http/gate.js';
 import type { Policy } from '../../policies/policy.js';
 
-/** A cost for the guard's policies, or a policy in place of them; named after the class and the method. */
-export type HandlerLimits<Context> =
-  | { readonly cost: number }
-  | (Omit<Policy<Context>, 'name'> & { readonly name?: string });
+type OwnPolicy<Context> = Omit<Policy<Context>, 'name'> & { readonly name?: string };
+
+/** A cost for the guard's policies, or a policy in place of them; named after the guard, the class and the method. */
+export type HandlerLimits<Context> = { readonly cost: number } | OwnPolicy<Context>;
+
+/** A policy in place of the guard's, and what its name is made of where it has none. */
+export interface PolicyRule<Context> {
+  readonly policy: OwnPolicy<Context>;
+  /** To be asked when all classes are loaded. */
+  nameParts(): NameParts;
+}
 
 /** What a decorator says of a handler; `false` leaves it out. */
-export type HandlerRule<Context> = false | { readonly cost: number } | { readonly policy: Policy<Context> };
+export type HandlerRule<Context> = false | { readonly cost: number } | PolicyRule<Context>;
 
 /** A decorator of methods and classes. */
 export type HandlerDecorator = (target: object, key?: unknown, descriptor?: { readonly value?: unknown }) => void;
@@ -25,12 +33,9 @@ const reflect: WithMetadata = Reflect;
 /** Limits a handler, or all handlers of a class, differently. Throws a `ComportaError` where it is applied. */
 export function limitHandler<Context>(limits: HandlerLimits<Context>): HandlerDecorator {
   return (target, key, descriptor) => {
-    const owner = typeof target === 'function' ? target.name : target.constructor.name;
-    const name = [owner, ...(typeof key === 'string' ? [key] : [])]
-      .join('.')
-      .replaceAll(/[^\w.-]/g, '_')
-      .slice(0, 64);
-    define(target, descriptor, ruleFrom(limits, name));
+    const owner = typeof target === 'function' ? target : target.constructor;
+    const label = [owner.name, ...(typeof key === 'string' ? [key] : [])].join('.');
+    define(target, descriptor, ruleFrom(limits, label, owner));
   };
 }
 
@@ -57,12 +62,26 @@ function define(target: object, descriptor: { readonly value?: unknown } | undef
   else Object.defineProperty(owner, KEY, { value: rule, configurable: true });
 }
 
-function ruleFrom<Context>(limits: HandlerLimits<Context>, name: string): HandlerRule<Context> {
+function ruleFrom<Context>(limits: HandlerLimits<Context>, label: string, owner: object): HandlerRule<Context> {
   if (typeof limits !== 'object' || limits === null || !('limits' in limits)) return { cost: costOf(limits) };
-  const policy: Policy<Context> = { name, ...limits };
   // Made once for its checks: what is wrong shows where it is written, and not with the first request.
-  void createGate({ policies: [policy] }).close();
-  return { policy };
+  void createGate({ policies: [{ name: 'default', ...limits }] }).close();
+  owners.set(label, (owners.get(label) ?? owner) === owner ? owner : SEVERAL);
+  return { policy: limits, nameParts: () => partsOf(label, owner) };
+}
+
+const SEVERAL = {};
+/** The classes whose handlers were limited, by the names of those. */
+const owners: Map<string, object> = new Map();
+
+/** Classes of one name are told apart by where Nest routes to them. */
+function partsOf(label: string, owner: object): NameParts {
+  const routed = ['path', 'host', '__version__'].map((key) => reflect.getMetadata?.(key, owner));
+  return {
+    readable: label.replaceAll(/[^\w.-]+/g, ''),
+    identity: `${label} ${JSON.stringify(routed)}`,
+    isDistinct: /^[\w.-]+$/.test(label) && owners.get(label) !== SEVERAL,
+  };
 }
 
 function costOf(given: unknown): number {

@@ -1,4 +1,5 @@
 import type { Verdict } from '../../http/gate.js';
+import { RateLimitRefusal } from '../../http/refusal-error.js';
 
 /** What is known of a refused call on both sides of the wire. */
 export interface ActionRefusal {
@@ -12,18 +13,16 @@ export interface ActionRefusal {
  * A call that was refused. React hides the message of a server's error from browsers but passes its `digest` on:
  * {@link refusalOf} reads it there.
  */
-export class ActionRefusedError extends Error implements ActionRefusal {
+export class ActionRefusedError extends RateLimitRefusal implements ActionRefusal {
   override readonly name: string = 'ActionRefusedError';
-  readonly status: number;
   readonly retryAfterSeconds: number | undefined;
   readonly digest: string;
 
-  constructor({ status, headers, body }: Pick<Verdict, 'status' | 'headers' | 'body'>) {
-    super((JSON.parse(body) as { readonly detail: string }).detail);
-    const [, wait = ''] = headers.find(([name]) => name === 'retry-after') ?? [];
-    this.status = status;
+  constructor(verdict: Verdict) {
+    super(verdict);
+    const [, wait = ''] = verdict.headers.find(([name]) => name === 'retry-after') ?? [];
     this.retryAfterSeconds = wait === '' ? undefined : Number(wait);
-    this.digest = `COMPORTA_REFUSED;${status};${wait}`;
+    this.digest = `COMPORTA_REFUSED;${this.status};${wait}`;
   }
 }
 

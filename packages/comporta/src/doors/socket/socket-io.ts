@@ -1,5 +1,6 @@
 import { nextTurn } from '../../core/time.js';
 import { NodeView } from '../../http/node-view.js';
+import { wellFormed } from '../../http/well-formed.js';
 import type { MessageGate } from '../messages/message-gate.js';
 
 /** What is used of a socket of Socket.IO. */
@@ -41,8 +42,9 @@ export function interceptEvents<Socket extends PacketSocket>(
   const raw = { method: 'POST', headers, socket: { remoteAddress: address } };
   const query = url.includes('?') ? url.slice(url.indexOf('?')) : '';
   const path = socket.nsp.name === '/' ? '' : socket.nsp.name;
-  const intake = (events as MessageGate<Taken<Socket>>).connect({
-    viewOf: (taken) => new NodeView(raw, taken, `${path}/${segmentOf(taken.event)}${query}`, undefined),
+  const intake = (events as MessageGate<Taken<Socket>>).connect(socket, {
+    viewOf: (taken) =>
+      new NodeView(raw, taken, `${path}/${encodeURIComponent(wellFormed(taken.event))}${query}`, undefined),
     deliver: ({ next }) => next(),
     tell: (said, { acknowledge }) => {
       if (isBehind(socket)) return;
@@ -53,6 +55,7 @@ export function interceptEvents<Socket extends PacketSocket>(
     end: () => void nextTurn().then(() => socket.disconnect(true)),
     hold: () => undefined,
   });
+  if (intake === undefined) return;
   socket.use((packet, next) => {
     const [event, ...args] = packet;
     const last = args.at(-1);
@@ -65,9 +68,4 @@ export function interceptEvents<Socket extends PacketSocket>(
 function isBehind({ conn }: PacketSocket): boolean {
   const { writeBuffer } = conn as { readonly writeBuffer?: { readonly length: number } };
   return (writeBuffer?.length ?? 0) > UNSENT_MAX;
-}
-
-/** Names of events are any text, also such that has no UTF-8. */
-function segmentOf(event: string): string {
-  return encodeURIComponent(event.replaceAll(/\p{Surrogate}/gu, '\ufffd'));
 }

@@ -1,3 +1,4 @@
+import { show } from '../../core/errors.js';
 import { type NodeRequest, NodeView } from '../../http/node-view.js';
 import type { MessageGate } from '../messages/message-gate.js';
 
@@ -42,11 +43,13 @@ export function interceptMessages<Socket extends WsSocket, Upgrade extends NodeR
   // A connection that has closed no longer knows whose it was.
   const raw: NodeRequest = { method, url, headers, socket: { remoteAddress: connection?.remoteAddress } };
   let isHeld = false;
-  const intake = messages.connect({
+  const intake = messages.connect(socket, {
     viewOf: (message) => new NodeView(raw, message, url, undefined),
     deliver: ({ data, isBinary }) => void emit('message', data, isBinary),
     tell: (said) => {
-      if (socket.bufferedAmount <= UNREAD_MAX) socket.send(said as string | Uint8Array);
+      if (typeof said !== 'string' && !isBytes(said))
+        throw new TypeError(`expected a text or bytes, got ${show(said)}`);
+      if (socket.bufferedAmount <= UNREAD_MAX) socket.send(said);
     },
     end: ({ status, message }) =>
       socket.close(status === 503 ? TRY_AGAIN_LATER : POLICY_VIOLATION, message.slice(0, REASON_MAX)),
@@ -60,6 +63,7 @@ export function interceptMessages<Socket extends WsSocket, Upgrade extends NodeR
       }
     },
   });
+  if (intake === undefined) return;
   socket.emit = (name, ...args) => {
     if (name === 'message')
       intake.take({ socket, upgrade, data: args[0], bytes: lengthOf(args[0]), isBinary: args[1] === true });
@@ -68,6 +72,8 @@ export function interceptMessages<Socket extends WsSocket, Upgrade extends NodeR
     return true;
   };
 }
+
+const isBytes = (said: object): said is Uint8Array => ArrayBuffer.isView(said) || said instanceof ArrayBuffer;
 
 /** Of 123 bytes at most; our words are ASCII. */
 const REASON_MAX = 123;

@@ -21,6 +21,11 @@ interface Carried {
   readonly resHeaders?: unknown;
 }
 
+/** Stands for a call: each middleware gets another object, with the same way to read what the caller sent. */
+export function callKey(call: TrpcCall & { readonly getRawInput?: unknown }): object {
+  return typeof call.getRawInput === 'function' ? call.getRawInput : call;
+}
+
 const carriedOf = ({ ctx }: TrpcCall): Carried => Object(ctx) as Carried;
 
 /** Makes views of calls; by default the client is the peer of `ctx.req`. Throws for wrong options. */
@@ -45,30 +50,46 @@ export interface TrpcResult<Failure> {
 }
 
 /**
- * The same result, whose end is told: that of a subscription which is an async iterable when that ends, or `signal`
- * says that the client is gone; of any other at once.
+ * The same result, whose end is told: that of an async iterable when it ends, or `signal` says that the client is
+ * gone; of any other at once.
  */
 export function trpcSettled<Failure, Result extends TrpcResult<Failure>>(
   result: Result,
-  { signal, type, finish }: Ending,
+  { call, finish }: Ending,
   statusOf: (error: Failure) => number,
 ): Result {
   const { ok, data, error } = result;
+  const { signal } = call;
   const end = (status: number, aborted = signal?.aborted === true): void => finish({ status, aborted });
   if (!ok) end(statusOf(error as Failure));
-  else if (type === 'subscription' && isIterable(data))
-    return { ...result, data: watched(data, signal, end, statusOf) };
+  else if (isIterable(data) && isRead(call)) return { ...result, data: watched(data, signal, end, statusOf) };
   else end(200);
   return result;
 }
 
-interface Ending extends Pick<TrpcCall, 'type'> {
-  readonly signal?: AbortSignal | undefined;
+interface Ending {
+  readonly call: TrpcCall & { readonly signal?: AbortSignal | undefined };
   finish(outcome: Outcome): void;
 }
 
 const isIterable = (data: unknown): data is AsyncIterable<unknown> =>
   typeof data === 'object' && data !== null && Symbol.asyncIterator in data;
+
+/**
+ * False where an answer over HTTP was asked for in one piece: then tRPC refuses to send a stream, and nobody ever reads
+ * or ends it. Calls from the server itself mostly have no signal.
+ */
+function isRead(call: Ending['call']): boolean {
+  const { req } = carriedOf(call);
+  if (call.type === 'subscription' || call.signal === undefined || req?.headers === undefined) return true;
+  const read = headerReader(req.headers);
+  const [stated] = read('trpc-accept');
+  const listed = read('accept').flatMap((line) => line.split(','));
+  return stated === undefined ? listed.some((type) => type.trim() === STREAM) : stated === STREAM;
+}
+
+/** How a client says that it takes answers in parts. */
+const STREAM = 'application/jsonl';
 
 function watched<Failure>(
   data: AsyncIterable<unknown>,
@@ -78,11 +99,13 @@ function watched<Failure>(
 ): AsyncIterable<unknown> {
   // A client that leaves before the first value: then nobody reads, and nothing below runs.
   const forget = signal === undefined ? () => undefined : onAbort(signal, () => end(200, true));
-  return (async function* () {
+  const values = (async function* () {
     let isWhole = false;
     try {
-      yield* data;
+      yield;
+      const last: unknown = yield* data;
       isWhole = true;
+      return last;
     } catch (error) {
       isWhole = true;
       end(statusOf(error as Failure));
@@ -92,6 +115,9 @@ function watched<Failure>(
       forget();
     }
   })();
+  // Up to the bare yield: of a generator that was never begun a return() would run nothing.
+  void values.next();
+  return values;
 }
 
 function headersOf(call: TrpcCall): Headers {

@@ -1,0 +1,99 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { z } from 'zod';
+import { describeIssue, valueAt } from '../config/issues.js';
+import { nearest } from '../config/nearest.js';
+import { formatPath, type Path } from '../config/problem.js';
+import { hasKnownCoding, waitsForContinue } from '../gateway/target.js';
+import { Refusal } from './problem.js';
+
+/** The caller went away before its request was whole: there is nobody to answer. */
+export class Gone extends Error {
+  override readonly name: string = 'Gone';
+}
+
+/** The body as JSON that fits a schema; throws a {@link Refusal} that names what does not. */
+export async function readJson(
+  request: IncomingMessage,
+  response: ServerResponse,
+  schema: z.ZodType,
+  maxBytes: number,
+): Promise<unknown> {
+  const { headers } = request;
+  if (!/^application\/json\s*(;|$)/i.test(headers['content-type'] ?? '')) {
+    throw new Refusal(415, 'Expected a body with content-type application/json.');
+  }
+  if (headers['content-encoding'] !== undefined) throw new Refusal(415, 'Expected a body without content-encoding.');
+  if (!hasKnownCoding(request)) throw new Refusal(400, 'The only transfer coding that is taken is chunked.');
+  if (Number(headers['content-length'] ?? 0) > maxBytes) throw tooLarge(maxBytes);
+  if (waitsForContinue(request)) response.writeContinue();
+  return checked(schema, parsed(await readBytes(request, maxBytes)));
+}
+
+const tooLarge = (maxBytes: number): Refusal => new Refusal(413, `The body is larger than ${maxBytes} bytes.`);
+
+/** Stops reading when it has seen enough; the rest is for whoever answers. */
+function readBytes(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let size = 0;
+    const stop = (settle: () => void): void => {
+      request.off('data', take).off('end', end).off('close', gone).off('error', gone);
+      settle();
+    };
+    const take = (chunk: Buffer): void => {
+      size += chunk.length;
+      chunks.push(chunk);
+      if (size > maxBytes) stop(() => reject(tooLarge(maxBytes)));
+    };
+    const end = (): void => stop(() => resolve(Buffer.concat(chunks)));
+    const gone = (): void => stop(() => reject(new Gone('the caller went away')));
+    request.on('data', take).on('end', end).on('close', gone).on('error', gone);
+  });
+}
+
+function parsed(bytes: Buffer): unknown {
+  try {
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
+  } catch {
+    throw new Refusal(400, 'The body is not JSON in UTF-8.', { field: '' });
+  }
+}
+
+function checked(schema: z.ZodType, value: unknown): unknown {
+  const result = schema.safeParse(value);
+  if (result.success) return result.data;
+  const { path, message } = faultOf(result.error.issues, value);
+  const field = formatPath(path);
+  throw new Refusal(400, field === '' ? message : `${field}: ${message}`, { field });
+}
+
+type Issue = z.core.$ZodIssue;
+
+/** A mistyped name makes others seem to be missing: it says more than they do. */
+function faultOf(issues: readonly Issue[], value: unknown): { readonly path: Path; readonly message: string } {
+  const unknown = issues.find(({ code }) => code === 'unrecognized_keys');
+  if (unknown?.code === 'unrecognized_keys') {
+    const [name = ''] = unknown.keys;
+    const missing = issues.flatMap(({ path }) => (path.length > 0 ? [String(path.at(-1))] : []));
+    const guess = nearest(name.slice(0, NAME_SHOWN), missing);
+    const hint = guess === undefined ? '' : `; did you mean "${guess}"?`;
+    return { path: [...(unknown.path as Path), name.slice(0, NAME_SHOWN)], message: `unknown field${hint}` };
+  }
+  const issue = deepest(issues[0] as Issue, value);
+  const path = issue.path as Path;
+  return { path, message: describeIssue(issue, shortened(valueAt(value, path))) };
+}
+
+const NAME_SHOWN = 64;
+const TEXT_SHOWN = 100;
+
+const shortened = (value: unknown): unknown =>
+  typeof value === 'string' && value.length > TEXT_SHOWN ? `${value.slice(0, TEXT_SHOWN)}...` : value;
+
+/** A union's own message says nothing: keep what the branch of the value's form found. */
+function deepest(issue: Issue, root: unknown): Issue {
+  if (issue.code !== 'invalid_union') return issue;
+  const given = valueAt(root, issue.path as Path);
+  const branch = issue.errors[Array.isArray(given) ? issue.errors.length - 1 : 0]?.[0];
+  return branch === undefined ? issue : deepest({ ...branch, path: [...issue.path, ...branch.path] } as Issue, root);
+}

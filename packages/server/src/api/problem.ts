@@ -1,0 +1,56 @@
+import { STATUS_CODES } from 'node:http';
+import type { Field } from 'comporta/http';
+import { z } from 'zod';
+
+const PROBLEM_JSON = 'application/problem+json';
+
+/** Every refusal of the API itself (RFC 9457). */
+export const problemSchema: z.ZodType = z
+  .object({
+    type: z.string(),
+    title: z.string(),
+    status: z.int(),
+    detail: z.string().describe('What is wrong, for people.'),
+    field: z.string().optional().describe('Path of the offending field, such as `checks[0].cost`.'),
+  })
+  .meta({ id: 'Problem' });
+
+/** What is answered. */
+export interface Answer {
+  readonly status: number;
+  readonly headers: readonly Field[];
+  readonly body: string;
+}
+
+/** A request that is not answered as asked; its words repeat no secret. */
+export class Refusal extends Error {
+  override readonly name: string = 'Refusal';
+  readonly status: number;
+  readonly field: string | undefined;
+  readonly headers: readonly Field[];
+
+  constructor(
+    status: number,
+    detail: string,
+    more: { readonly field?: string; readonly headers?: readonly Field[] } = {},
+  ) {
+    super(detail);
+    this.status = status;
+    this.field = more.field;
+    this.headers = more.headers ?? [];
+  }
+}
+
+export function problem({ status, message: detail, field, headers }: Refusal): Answer {
+  const title = STATUS_CODES[status] ?? '';
+  const body = JSON.stringify({ type: 'about:blank', title, status, detail, ...(field !== undefined && { field }) });
+  return { status, headers: [['content-type', PROBLEM_JSON], ['cache-control', 'no-store'], ...headers], body };
+}
+
+export function json(status: number, value: unknown): Answer {
+  const headers: Field[] = [
+    ['content-type', 'application/json'],
+    ['cache-control', 'no-store'],
+  ];
+  return { status, headers, body: JSON.stringify(value) };
+}

@@ -1,0 +1,41 @@
+import { createLimiter, type Limit, type Limiter, type LimiterOptions } from 'comporta';
+import { nameOf } from './names.js';
+
+/** Settings that all limiters of a service share. */
+export type LimiterSettings = Omit<LimiterOptions, 'policy' | 'limits'>;
+
+/** Called with a limiter once it is there, to listen to it until what it answers is called. */
+export type OnLimiter = (limiter: Limiter) => () => void;
+
+/** The limiters of one service: made as they are needed, closed together. */
+export class Limiters {
+  readonly #settings: LimiterSettings;
+  readonly #onMade: OnLimiter;
+  /** With what ends listening to each. */
+  readonly #open: Map<Limiter, () => void> = new Map();
+
+  constructor(settings: LimiterSettings, onMade: OnLimiter) {
+    this.#settings = settings;
+    this.#onMade = onMade;
+  }
+
+  make(domain: string, limits: Limit | readonly Limit[]): Limiter {
+    const limiter = createLimiter({ ...this.#settings, policy: nameOf(domain), limits });
+    this.#open.set(limiter, this.#onMade(limiter));
+    return limiter;
+  }
+
+  /** Closes one that is not needed any more; what it decides at the moment it still decides. */
+  drop(limiter: Limiter): void {
+    this.#open.get(limiter)?.();
+    this.#open.delete(limiter);
+    void limiter.close();
+  }
+
+  async close(): Promise<void> {
+    const open = [...this.#open];
+    this.#open.clear();
+    for (const [, stop] of open) stop();
+    await Promise.all(open.map(([limiter]) => limiter.close()));
+  }
+}

@@ -1,0 +1,3 @@
+export const ENVOY_VERSION: string;
+export const envoyFolder: string;
+export function findEnvoy(): string | undefined;
