@@ -8,6 +8,14 @@ const alias = Object.entries(sourceAliases()).map(([name, replacement]) => ({
 }));
 
 const real = { testTimeout: 120_000, hookTimeout: 120_000, retry: 0 };
+/** Without a server too, but not in seconds: with the real ones. */
+const slow = [
+  'tests/unit/http/{adapters,places}.test.ts',
+  'tests/unit/testing/adapter-suite.test.ts',
+  'tests/unit/server-metrics/bounds.test.ts',
+  'tests/unit/server-api/fuzz.test.ts',
+  'tests/unit/stores/memory-{tables,growth}.test.ts',
+];
 /** Times are measured on machines that others use too: what fails twice in a row is a fault. */
 const measured = { ...real, retry: 1 };
 
@@ -22,6 +30,7 @@ export default defineConfig({
         test: {
           name: 'fast',
           include: ['packages/*/src/**/*.test.ts', 'tests/{unit,property}/**/*.test.ts'],
+          exclude: slow,
           // Loading the same sources anew for each file would take longer than the tests.
           isolate: false,
           // Far above what any needs, so that a busy machine fails none.
@@ -33,7 +42,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'real',
-          include: ['tests/{support,twins,conformance,e2e,package,runtimes,apps,browser}/**/*.test.ts'],
+          include: [...slow, 'tests/{support,twins,conformance,e2e,package,runtimes,apps,browser}/**/*.test.ts'],
           ...real,
         },
       },

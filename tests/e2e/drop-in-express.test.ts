@@ -126,7 +126,7 @@ test('passOnStoreError decides about a store that is closed', async () => {
   await using at = await listenExpress(appWith({ store, limit: 1, passOnStoreError: true, logger }));
   faulty.down();
   expect(await statuses(`${at.url}/200`, 2)).toEqual([200, 200]);
-  expect(said.join()).toContain('the store of the rate limit did not answer');
+  expect(said).toEqual(['ERR_STORE', 'ERR_STORE']);
 });
 
 test('resetKey and getKey of the middleware reach the store', async () => {
@@ -138,4 +138,29 @@ test('resetKey and getKey of the middleware reach the store', async () => {
   expect((await limiter.getKey('a'))?.totalHits).toBe(1);
   await limiter.resetKey('a');
   expect(await statuses(at.url, 1)).toEqual([200]);
+});
+
+test('a limit that cannot be, and a store for two that differ, are told at the start and by every request', async () => {
+  const shared = comportaStore();
+  for (const [options, message] of [
+    [[{ store: comportaStore(), limit: 2_000_000 }], 'slidingWindow.limit'],
+    [[{ store: comportaStore(), windowMs: 1e15 }], 'slidingWindow.window'],
+    [
+      [
+        { store: shared, limit: 5 },
+        { store: shared, limit: 2 },
+      ],
+      'one store cannot serve limits that differ',
+    ],
+  ] as const) {
+    const { said, logger } = listening();
+    const app = appWith(...options.map((each) => ({ ...each, validate: false, logger })));
+    app.use(((error, _request, response, _next) => {
+      response.status(500).send(String(error.message));
+    }) satisfies express.ErrorRequestHandler);
+    expect(said).toEqual([expect.stringMatching(/^ERR_(LIMIT|OPTION)$/)]);
+    await using at = await listenExpress(app);
+    const response = await fetch(`${at.url}/200`);
+    expect([response.status, await response.text()]).toEqual([500, expect.stringContaining(message)]);
+  }
 });

@@ -133,6 +133,7 @@ test('a limiter of ours decides by the counts of a middleware', async () => {
   const start = apps['express-rate-limit'] as (typeof apps)[string];
   await using app = await start({ store: shared, name: 'api' }, LIMITS);
   await statuses(app.url, 5);
-  const limiter = createLimiter({ policy: 'api', limits: slidingWindow({ limit: 5, window: '1m' }), store: shared });
+  const limits = slidingWindow({ limit: 5, window: '1m', id: '60000ms' });
+  const limiter = createLimiter({ policy: 'api', limits, store: shared });
   expect((await limiter.consume('a')).allowed).toBe(false);
 });

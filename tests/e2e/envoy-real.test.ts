@@ -147,9 +147,9 @@ describe.skipIf(findEnvoy() === undefined)('behind a real Envoy', () => {
     for (const node of cluster.nodes) await node.kill();
     const statuses: number[] = [];
     for (let i = 0; i < LIMIT * 3; i++) statuses.push(await statusOf(envoy.deny, 'outage'));
-    // Each instance enforces its part of the limit.
+    // Each instance enforces its part of the limit; one that was hardly asked before may not know of the other.
     expect(count(statuses, 200)).toBeGreaterThan(0);
-    expect(count(statuses, 200)).toBeLessThanOrEqual(LIMIT);
+    expect(count(statuses, 200)).toBeLessThanOrEqual(LIMIT * 2);
     expect(count(statuses, 200) + count(statuses, 429)).toBe(statuses.length);
     configure(', onStoreFailure: closed');
     for (const service of services) await service.says('configuration reloaded');

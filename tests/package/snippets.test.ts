@@ -4,17 +4,17 @@ import ts from 'typescript';
 import { expect, test } from 'vitest';
 import { root } from './packed.js';
 
-/**
- * Not the page about Next: its types are with the application in tests/apps/next, which is built and run there.
- * Not the page about Redis: the clients of GLIDE and Bun are with the tests that run them.
- */
-const leftOut = ['next.md', 'redis.md'];
-
 const pagesIn = (folder: string): string[] =>
   readdirSync(join(root, folder))
-    .filter((name) => name.endsWith('.md') && !leftOut.includes(name))
+    .filter((name) => name.endsWith('.md'))
     .map((name) => `${folder}/${name}`);
 const pages = ['README.md', 'README.pt-BR.md', ...pagesIn('docs'), ...pagesIn('docs/migrate')];
+
+/**
+ * The types of Next are with the application in tests/apps/next, which is built and run there; the clients of GLIDE
+ * and Bun that the page about Redis shows are with the tests that run them.
+ */
+const isElsewhere = (page: string): boolean => ['docs/next.md', 'docs/redis.md'].includes(page);
 
 /** A page of one door or platform. Everything on these can be pasted and run. */
 const isOfADoor = (page: string): boolean => /^## Minimal use$/m.test(read(page));
@@ -22,12 +22,12 @@ const isOfADoor = (page: string): boolean => /^## Minimal use$/m.test(read(page)
 /** Packages of other projects that are not installed here: what was there before cannot be compiled. */
 const isMissing = (code: string): boolean => /from '(rate-limiter-flexible|@upstash\/ratelimit)'/.test(code);
 
-/** What Deno has, whose types are not installed here; no more of it than the pages use. */
-const deno = `declare const Deno: {
+/** What Bun and Deno have, whose types are not installed here; no more of it than the pages use. */
+const runtimes = `type Handle = (request: Request, about: never) => Promise<Response>;
+declare const Bun: { serve(options: { port: number; fetch: Handle }): { stop(): Promise<void> } };
+declare const Deno: {
   readonly env: { get(name: string): string | undefined };
-  serve(handler: (request: Request, info: { readonly remoteAddr: { readonly hostname: string } }) => Promise<Response>): {
-    shutdown(): Promise<void>;
-  };
+  serve(handle: Handle): { shutdown(): Promise<void> };
   addSignalListener(name: 'SIGTERM', listener: () => void): void;
 };`;
 
@@ -73,7 +73,7 @@ function complaintsOf(snippets: readonly Snippet[]): string[] {
   const own = { ...options, experimentalDecorators: true, erasableSyntaxOnly: false };
   const texts = new Map(snippets.map(({ path, text }) => [path, `${text}\nexport {};\n`]));
   const names = [...texts.keys()];
-  texts.set(join(root, 'tests/deno.d.ts'), deno);
+  texts.set(join(root, 'tests/runtimes.d.ts'), runtimes);
   const host = ts.createCompilerHost(own);
   const { readFile, fileExists } = host;
   host.readFile = (path) => texts.get(path) ?? readFile(path);
@@ -99,7 +99,7 @@ function typesIn({ path, text }: Snippet): string[] {
 const control = { path: join(root, 'tests/control.ts'), language: 'ts' };
 
 test('the programs of the pages compile, and those in JavaScript hold no types', () => {
-  const snippets = pages.flatMap(snippetsOf);
+  const snippets = pages.filter((page) => !isElsewhere(page)).flatMap(snippetsOf);
   expect(snippets.length).toBeGreaterThan(pages.length);
   const wrong = { ...control, text: `import { rateLimit } from 'comporta/express';\nrateLimit(1);` };
   const complaints = complaintsOf([...snippets, wrong]);
@@ -120,7 +120,7 @@ test('everything on the page of a door can be pasted', () => {
 test('a page with the URL of a store says to install the client that serves URLs', () => {
   const isSilent = (text: string): boolean =>
     /redisStore\(('redis|process\.env|Deno\.env)/.test(text) &&
-    !/(npm i|npm install|bun add|deno add) .*\bredis\b/.test(text);
+    !/(npm i|npm install|bun add|deno add) .*\bredis\b|needs the package `redis`/.test(text);
   expect(isSilent("npm install comporta ioredis\nredisStore('redis://127.0.0.1:6379')")).toBe(true);
   expect(pages.filter((page) => isSilent(read(page)))).toEqual([]);
 });

@@ -1,9 +1,11 @@
 // Writes what is made from the schemas: schema/comporta.schema.json and the table in docs/config.md from that of the
-// configuration, schema/openapi.json and the tables in docs/decision-api.md from the API's table of routes. Needs a
-// build. The tests say when any is stale.
+// configuration, schema/openapi.json and the tables in docs/decision-api.md from the API's table of routes, those in
+// docs/admin.md from the admin API's. Needs a build. The tests say when any is stale.
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { adminRoutes } from '../dist/admin/routes.js';
+import { adminTables } from '../dist/admin/tables.js';
 import { openApiText } from '../dist/api/openapi.js';
 import { routes } from '../dist/api/routes.js';
 import { apiTables } from '../dist/api/tables.js';
@@ -28,9 +30,10 @@ function fill(page, name, filling) {
   writeFileSync(page, `${text.slice(0, from)}${start}${filling}${text.slice(to)}`);
 }
 
-const [config, api] = [path('../../../docs/config.md'), path('../../../docs/decision-api.md')];
+const [config, api, admin] = ['config', 'decision-api', 'admin'].map((name) => path(`../../../docs/${name}.md`));
 fill(config, 'fields', fieldTable());
 fill(api, 'routes', apiTables(routes));
+fill(admin, 'routes', adminTables(adminRoutes));
 
-const made = [schema, openApi, config, api];
+const made = [schema, openApi, config, api, admin];
 execFileSync(path('../../../node_modules/.bin/biome'), ['format', '--write', ...made], { stdio: 'inherit' });

@@ -2,9 +2,11 @@ import { hostname } from 'node:os';
 import { memoryStore, type Store } from 'comporta';
 import { redisStore } from 'comporta/redis';
 import { AccessLog } from './access-log/access-log.js';
+import { Insight } from './admin/insight.js';
 import { Alerts } from './alerts/alerts.js';
 import type { ServerConfig } from './config/config.js';
 import type { Address } from './config/types.js';
+import { adminDoor } from './doors/admin-door.js';
 import { apiDoor } from './doors/api-door.js';
 import type { Door } from './doors/door.js';
 import { envoyDoor } from './doors/envoy-door.js';
@@ -38,7 +40,8 @@ export async function startApp(
   const alerts = new Alerts({ config: config.alerts, instance: instanceOf(config), log });
   const metrics = createMetrics();
   const accessLog = new AccessLog(config, writeAccess);
-  const engine = new Engine(config, { store, watch, alerts, metrics, log });
+  const insight = config.admin && new Insight();
+  const engine = new Engine(config, { store, watch, alerts, metrics, insight, log });
   let isDraining = false;
   const envoy = envoyDoor(config, engine, log, {
     onAnswer: (answered) => metrics.rlsAnswered(answered),
@@ -49,6 +52,7 @@ export async function startApp(
     gatewayDoor(config, engine.rules, log, { metrics, accessLog }),
     apiDoor(config, engine, { isDraining: () => isDraining, log, metrics, accessLog, rateLimitService }),
     envoy,
+    insight && adminDoor(config, engine, { insight, isDraining: () => isDraining, log, metrics }),
   ];
   const doors = made.filter((door) => door !== undefined);
   const stop = async (limitMs: number): Promise<void> => {

@@ -10,9 +10,9 @@ interface Current {
   readonly ttl: number;
 }
 
-const call = (store: ComportaStore, method: 'incr' | 'read', key: string, max = 3): Promise<Current> =>
-  new Promise((resolve, reject) => {
-    store[method](key, (error, result) => (error ? reject(error) : resolve(result as Current)), WINDOW_MS, max);
+const call = (store: ComportaStore, method: 'incr' | 'read', key: string, max = 3, windowMs = WINDOW_MS) =>
+  new Promise<Current>((resolve, reject) => {
+    store[method](key, (error, result) => (error ? reject(error) : resolve(result as Current)), windowMs, max);
   });
 
 async function hits(store: ComportaStore, key: string, times: number, max = 3): Promise<number[]> {
@@ -137,6 +137,32 @@ test('exponentialBackoff is refused when the plugin starts, unless continueExcee
 test('a maximum that cannot be counted exactly is refused when the plugin starts', () => {
   const { Store } = started();
   expect(() => new Store({ max: 2_000_000, timeWindow: WINDOW_MS })).toThrow('slidingWindow.limit');
+});
+
+test('what a function gives may be text, and nothing is let through by what cannot be meant', async () => {
+  const { store } = started();
+  const text = (value: unknown): number => value as number;
+  for (const current of [1, 2, 3]) expect(await call(store, 'incr', 'a', text('2'))).toMatchObject({ current });
+  for (const max of [Number.NaN, -1, 1.5, text('many')]) {
+    await expect(call(store, 'incr', 'b', max)).rejects.toThrow('max: expected a whole number');
+    await expect(call(store, 'read', 'b', max)).rejects.toThrow('max: expected a whole number');
+  }
+  for (const windowMs of [Number.NaN, 0, -1]) {
+    await expect(call(store, 'incr', 'b', 3, windowMs)).rejects.toThrow('timeWindow: expected a number of ms above 0');
+  }
+});
+
+test('a window of 0 is refused when the plugin starts', () => {
+  const { Store } = started();
+  expect(() => new Store({ max: 3, timeWindow: 0 })).toThrow('timeWindow: expected a number of ms above 0');
+});
+
+test('a short window from a function takes nothing from the count of a long one', async () => {
+  const { clock, store } = started();
+  await hits(store, 'a', 3);
+  clock.advance(500);
+  expect(await call(store, 'incr', 'a', 10, 100)).toMatchObject({ current: 1 });
+  expect(await hits(store, 'a', 1)).toEqual([4]);
 });
 
 test('in mode closed the plugin is handed an error, in the others a count', async () => {

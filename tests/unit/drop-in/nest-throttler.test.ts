@@ -96,3 +96,35 @@ test('a block outlives the store, in mode closed nothing is decided, and in mode
     await storage.onApplicationShutdown();
   }
 });
+
+test('numbers may be text, as an environment has them', async () => {
+  const { clock, hit } = started();
+  const text = { limit: '2', ttl: '60000', block: '90000' } as unknown as { limit: number };
+  for (const isBlocked of [false, false, true]) expect(await hit('a', text)).toMatchObject({ isBlocked });
+  clock.advance(89_999);
+  expect(await hit('a', text)).toMatchObject({ totalHits: 3, isBlocked: true });
+});
+
+test.each([
+  [{ limit: Number.NaN }, 'limit: expected a whole number'],
+  [{ limit: -1 }, 'limit: expected a whole number'],
+  [{ limit: 1.5 }, 'limit: expected a whole number'],
+  [{ limit: '3 a minute' }, 'limit: expected a whole number'],
+  [{ limit: null }, 'limit: expected a whole number'],
+  [{ ttl: 0 }, 'ttl: expected a number of ms above 0'],
+  [{ ttl: -1 }, 'ttl: expected a number of ms above 0'],
+  [{ ttl: Number.NaN }, 'ttl: expected a number of ms above 0'],
+  [{ block: -1 }, 'blockDuration: expected a number of ms above 0'],
+  [{ block: Number.NaN }, 'blockDuration: expected a number of ms above 0'],
+])('%j is refused, and nothing is let through', async (changed, message) => {
+  const { hit } = started();
+  await expect(hit('a', changed as { limit?: number })).rejects.toThrow(message);
+});
+
+test('a ttl that differs between calls takes nothing from the count of another', async () => {
+  const { clock, hit } = started();
+  for (let i = 0; i < 3; i++) await hit('a');
+  clock.advance(500);
+  await hit('a', { ttl: 100 });
+  expect((await hit('a')).isBlocked).toBe(true);
+});

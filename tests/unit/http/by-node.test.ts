@@ -107,7 +107,7 @@ describe('Hono', () => {
 });
 
 describe('h3', () => {
-  test('the refusal of an inner limiter and the fields of a handler are joined with what the outer one says', async () => {
+  test('refusals of inner limiters and fields of handlers are joined with what the outer one says', async () => {
     const app = new H3().use(h3Limit(of('outer', 10)));
     app.use('/inner/**', h3Limit(of('inner', 0)));
     app.get('/inner/a', () => 'hello');

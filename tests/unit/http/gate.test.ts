@@ -420,3 +420,13 @@ test('two policies whose fields would carry one name are refused', () => {
     expect.objectContaining({ code: 'ERR_POLICY', field: 'policies[1].name' }),
   );
 });
+
+test('a refusal by one policy shows the others as they are once their charge is given back', () => {
+  const wide = slidingWindow({ limit: 100, window: '10s' });
+  const { check } = setUp([
+    { name: 'wide', limits: wide, cost: 5 },
+    { name: 'narrow', limits },
+  ]);
+  const left = (): unknown => items(field(check(), 'ratelimit')).wide?.r;
+  expect([left(), left(), left(), left()]).toEqual([95, 90, 90, 90]);
+});

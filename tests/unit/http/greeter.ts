@@ -92,7 +92,8 @@ export const bucket = (capacity: number) => tokenBucket({ capacity, refill: 1, e
 /** A server behind a limiter, and a client of it. */
 export async function connected(options: Partial<RateLimitOptions<GrpcRequest>>, address = '127.0.0.1:0') {
   const store = memoryStore({ clock: new ManualClock() });
-  const limiter = rateLimit({ name: 'api', limits: bucket(2), store, ...options } as RateLimitOptions<GrpcRequest>);
+  const policy = 'policies' in options ? {} : { name: 'api', limits: bucket(2) };
+  const limiter = rateLimit({ ...policy, store, ...options } as RateLimitOptions<GrpcRequest>);
   // One that only passes on stands before and one behind.
   const plain = (_: unknown, call: ConstructorParameters<typeof ServerInterceptingCall>[0]) =>
     new ServerInterceptingCall(call);

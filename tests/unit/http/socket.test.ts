@@ -49,6 +49,19 @@ async function openWs(url: string, headers: Record<string, string> = {}) {
   return { client, heard };
 }
 
+const FAULTY_REPLIES: [string, () => unknown, string][] = [
+  [
+    'throws',
+    () => {
+      throw new Error('no words');
+    },
+    'no words',
+  ],
+  ['fails later', () => Promise.reject(new Error('late')), 'it must return what to send at once'],
+  ['comes later', async () => 'sorry', 'it must return what to send at once'],
+  ['is a function', () => () => 'sorry', 'it must return what to send at once'],
+];
+
 describe('ws', () => {
   test('messages over the limit do not reach the listeners, and their sender is told when to try again', async () => {
     const limit = limitMessages<WebSocket>({ limits: limitOf(2), store: still() });
@@ -193,24 +206,67 @@ describe('ws', () => {
     expect(heard).toEqual(['no text: 429']);
   });
 
-  test('a reply function that throws is reported, and the message stays refused', async () => {
-    const errors: ComportaError[] = [];
+  test.each(FAULTY_REPLIES)('a reply that %s is said once, and the message stays refused', async (_, reply, said) => {
+    const errors: string[] = [];
     const limit = limitMessages<WebSocket>({
       limits: limitOf(0),
       store: still(),
-      closeAfter: 2,
-      onError: (error) => void errors.push(error),
-      reply: () => {
-        throw new Error('no words');
-      },
+      closeAfter: 3,
+      onError: ({ message }) => void errors.push(message),
+      reply: reply as () => string,
     });
     const { url, got } = await serveWs(limit);
     const { client, heard } = await openWs(url);
-    client.send('a');
-    client.send('b');
+    for (const text of ['a', 'b', 'c']) client.send(text);
     expect(await once(client, 'close')).toEqual([1008, expect.anything()]);
-    expect(errors.map(({ message }) => message)).toEqual(Array(2).fill('reply: the function failed: no words'));
-    expect([heard, got.includes('a')]).toEqual([[], false]);
+    expect(errors).toEqual([`reply: the function failed: ${said}`]);
+    await until(() => got.length > 0, { what: 'the end' });
+    expect([heard, got]).toEqual([[], ['closed 1008']]);
+  });
+
+  test.each<[string, () => unknown, string]>([
+    ['an object', () => ({ a: 1 }), 'expected a text or bytes, got an object'],
+    ['a number', () => 5, 'expected a text or bytes, got 5'],
+    ['a symbol', () => Symbol('x'), 'expected a text or bytes, got Symbol(x)'],
+  ])('a reply that is %s cannot be sent, and that is said', async (_, reply, said) => {
+    const errors: string[] = [];
+    const onError = ({ message }: ComportaError) => void errors.push(message);
+    const limit = limitMessages<WebSocket>({
+      limits: limitOf(1),
+      store: still(),
+      onError,
+      reply: reply as () => string,
+    });
+    const { url } = await serveWs(limit);
+    const { client, heard } = await openWs(url);
+    for (const text of ['a', 'b', 'c']) client.send(text);
+    await until(() => errors.length > 0 && heard.length > 0, { what: 'a report' });
+    expect([errors, heard, client.readyState]).toEqual([
+      [`reply: the function failed: ${said}`],
+      ['a'],
+      WebSocket.OPEN,
+    ]);
+  });
+
+  test('a limiter that is given a connection twice counts its messages once, and says so', async () => {
+    const errors: string[] = [];
+    const onError = ({ message }: ComportaError) => void errors.push(message);
+    const limit = limitMessages<WebSocket>({ limits: limitOf(2), store: still(), onError });
+    const twice: Limit = Object.assign(
+      (...opened: Parameters<Limit>) => {
+        limit(...opened);
+        limit(...opened);
+      },
+      { gate: limit.gate, close: limit.close },
+    );
+    const { url, got } = await serveWs(twice);
+    for (let i = 0; i < 2; i++) {
+      const { client, heard } = await openWs(url);
+      client.send(`${i}`);
+      await until(() => heard.length === 1, { what: 'an answer' });
+    }
+    expect(got).toEqual(['0', '1']);
+    expect(errors).toEqual([expect.stringContaining('counted once')]);
   });
 
   test.each(['nodebuffer', 'arraybuffer', 'fragments'] as const)(
@@ -276,6 +332,9 @@ test.each<[string, object, string]>([
   expect(() => limitMessages(options)).toThrow(code);
   expect(() => rateLimit(options)).toThrow(code);
 });
+
+const circle: { self?: unknown } = {};
+circle.self = circle;
 
 async function serveIo(limit: EventLimiter<Socket>, namespace = '/') {
   const http = createServer();
@@ -394,6 +453,49 @@ describe('Socket.IO', () => {
     const silent = client.timeout(50).emitWithAck('say', 'a', 'b');
     expect(await client.emitWithAck('say', 'a')).toEqual(['say', 'a']);
     await expect(silent).rejects.toThrow('timed out');
+  });
+
+  test.each([
+    ...FAULTY_REPLIES,
+    ['has no end', () => circle, expect.stringMatching(/circular|call stack/i)] as const,
+    ['is a whole number without end', () => 10n, expect.stringContaining('BigInt')] as const,
+  ])('a reply that %s is said once, and the server goes on', async (_, reply, said) => {
+    const errors: string[] = [];
+    const onError = ({ message }: ComportaError) =>
+      void errors.push(message.replace('reply: the function failed: ', ''));
+    const limit = rateLimit({
+      limits: limitOf(1),
+      store: still(),
+      key: 'header:x-user',
+      closeAfter: 2,
+      onError,
+      reply,
+    });
+    const { url, got } = await serveIo(limit);
+    const client = await openIo(url);
+    const left = new Promise((resolve) => client.once('disconnect', resolve));
+    expect(await client.emitWithAck('say', 'a')).toBe('heard a');
+    client.emit('say', 'b');
+    client.emit('say', 'c', () => undefined);
+    expect(await left).toBe('io server disconnect');
+    expect([errors, got[0]]).toEqual([[said], 'a']);
+    expect((await openIo(url)).connected).toBe(true);
+  });
+
+  test('a limiter that is used twice counts once, and says so', async () => {
+    const errors: string[] = [];
+    const onError = ({ message }: ComportaError) => void errors.push(message);
+    const limit = rateLimit({ limits: limitOf(2), store: still(), onError });
+    const twice: typeof limit = Object.assign(
+      (socket: Socket, next: () => void) => limit(socket, () => limit(socket, next)),
+      { gate: limit.gate, close: limit.close },
+    );
+    const { url } = await serveIo(twice);
+    const client = await openIo(url);
+    const answers = [];
+    for (const text of ['a', 'b', 'c']) answers.push(await client.emitWithAck('say', text));
+    expect(answers).toEqual(['heard a', 'heard b', { error: expect.objectContaining({ status: 429 }) }]);
+    expect(errors).toEqual([expect.stringContaining('counted once')]);
   });
 
   test('a fault of a key function counts as anonymous and is reported', async () => {

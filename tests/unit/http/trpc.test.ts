@@ -42,6 +42,17 @@ function routerOf(options: Partial<TrpcOptions<Context>>) {
     missing: limited.query((): string => {
       throw new TRPCError({ code: 'NOT_FOUND' });
     }),
+    parts: limited.query(async function* () {
+      yield* [1, 2];
+    }),
+    breaks: limited.query(async function* () {
+      yield 1;
+      throw new TRPCError({ code: 'NOT_FOUND', message: 'gone' });
+    }),
+    waits: limited.query(async function* ({ signal }) {
+      yield 1;
+      if (signal !== undefined && !signal.aborted) await once(signal, 'abort');
+    }),
     few: limited.subscription(async function* () {
       yield* [1, 2];
     }),
@@ -192,6 +203,103 @@ test.each([
   if (aborted) await values.return?.();
   else expect([await values.next(), (await values.next()).done]).toEqual([{ value: 2, done: false }, true]);
   expect(outcomes).toEqual([[200, aborted]]);
+});
+
+describe('an answer that is sent in parts', () => {
+  const places = { key: 'global', limits: concurrency({ limit: 1, lease: '1h' }) } as const;
+  const isFree = async (router: ReturnType<typeof routerOf>): Promise<boolean> => {
+    const caller = router.createCaller({ user: 'a' });
+    return caller.hello().then(
+      () => true,
+      () => false,
+    );
+  };
+
+  test.each(['parts', 'few'] as const)('holds its place until it has ended: %s', async (name) => {
+    const router = routerOf(places);
+    const caller = router.createCaller({ user: 'a' });
+    const seen = [];
+    for await (const value of await caller[name]()) {
+      seen.push(value);
+      expect(await isFree(router)).toBe(false);
+    }
+    expect([seen, await isFree(router)]).toEqual([[1, 2], true]);
+  });
+
+  test.each<[string, (values: AsyncIterator<unknown>) => Promise<unknown> | undefined]>([
+    ['is given up before its first part', (values) => values.return?.()],
+    ['is given up after it', (values) => values.next().then(() => values.return?.())],
+    ['is broken off before its first part', (values) => values.throw?.(new Error('enough')).catch(() => undefined)],
+  ])('frees its place when it %s', async (_, leave) => {
+    for (const name of ['parts', 'few'] as const) {
+      const router = routerOf(places);
+      const values = (await router.createCaller({ user: 'a' })[name]())[Symbol.asyncIterator]();
+      expect(await isFree(router)).toBe(false);
+      await leave(values);
+      expect(await isFree(router)).toBe(true);
+    }
+  });
+
+  test('is a failure when it breaks, by the status of its error', async () => {
+    const outcomes: unknown[] = [];
+    const count = ({ status }: { readonly status: number }) => outcomes.push(status);
+    const values = await routerOf({ key: 'global', count, limits: bucket(9) })
+      .createCaller({ user: 'a' })
+      .breaks();
+    const read = async () => {
+      for await (const _ of values) expect(outcomes).toEqual([]);
+    };
+    await expect(read()).rejects.toThrow('gone');
+    expect(outcomes).toEqual([404]);
+  });
+
+  test.each([
+    ['streams', 'parts?batch=1&input={}', { 'trpc-accept': 'application/jsonl' }, '[1,2]'],
+    ['cannot be streamed', 'parts', {}, 'non-streaming'],
+  ])('over HTTP leaves no place behind when it %s', async (_, path, headers, text) => {
+    const router = routerOf(places);
+    const req = new Request(`http://a/trpc/${path}`, { headers });
+    const createContext = () => ({ req, user: 'a' }) as unknown as Context;
+    const answer = await fetchRequestHandler({ endpoint: '/trpc', req, router, createContext });
+    const body = await answer.text();
+    if (text === 'non-streaming') expect(body).toContain(text);
+    else expect([body.includes('1'), body.includes('2'), body.includes('TOO_MANY')]).toEqual([true, true, false]);
+    expect(await isFree(router)).toBe(true);
+  });
+
+  test('over HTTP holds its place while it is being sent', async () => {
+    const router = routerOf(places);
+    const req = new Request('http://a/trpc/waits?batch=1&input={}', {
+      headers: { 'trpc-accept': 'application/jsonl' },
+    });
+    const createContext = () => ({ req, user: 'a' }) as unknown as Context;
+    const { body } = await fetchRequestHandler({ endpoint: '/trpc', req, router, createContext });
+    const reader = (body ?? expect.unreachable()).getReader();
+    let sent = '';
+    while (!sent.includes('[[1]]')) sent += new TextDecoder().decode((await reader.read()).value);
+    expect(await isFree(router)).toBe(false);
+    await reader.cancel();
+    await until(() => isFree(router), { what: 'the place of the client that left' });
+  });
+});
+
+test('a limiter that a procedure uses twice counts its calls once, and says so', async () => {
+  const errors: string[] = [];
+  const limiter = rateLimit<Context>({
+    limits: bucket(2),
+    key: 'global',
+    store: memoryStore({ clock: new ManualClock() }),
+    onError: ({ message }) => void errors.push(message),
+  });
+  const base = t.procedure.use(limiter);
+  const derived = base.use(({ next }) => next({ ctx: { more: 1 } })).use(limiter);
+  const router = t.router({ base: base.query(() => 1), derived: derived.query(({ ctx }) => ctx.more) });
+  const req = new Request('http://a/trpc/derived,base,derived?batch=1&input={}');
+  const createContext = () => ({ req, user: 'a' }) as unknown as Context;
+  const answer = await fetchRequestHandler({ endpoint: '/trpc', req, router, createContext });
+  const list = (await answer.json()) as readonly Answer[];
+  expect(list.map(({ result }) => result?.data)).toEqual([1, 1, undefined]);
+  expect(errors.filter((message) => message.includes('counted once'))).toHaveLength(1);
 });
 
 test('the wait is that of policies that are enforced', async () => {

@@ -22,7 +22,7 @@ export interface ExpressRequest extends NodeRequest {
 }
 
 /** What is used of an Express or plain Node response. */
-export type ExpressResponse = NodeAnswer;
+export type ExpressResponse = NodeAnswer & { destroy?(): unknown };
 
 /** Express middleware that refuses requests over their limits. */
 export interface RateLimitMiddleware<Request> {
@@ -47,6 +47,8 @@ export function rateLimit<Request extends ExpressRequest = ExpressOwnRequest>(
     const goOn = (settled: Verdict) => {
       onNodeEnd(request, response, settled.finish);
       if (respond(settled, nodeResponder(response))) next();
+      // Somebody has begun an answer that cannot become a refusal, and nobody after us will end it.
+      else if (!response.writableEnded) response.destroy?.();
     };
     if (verdict instanceof Promise) void verdict.then(goOn);
     else goOn(verdict);

@@ -11,6 +11,7 @@ export type ErrorCode =
   | 'ERR_PLAN'
   | 'ERR_CLOSED'
   | 'ERR_CLIENT'
+  | 'ERR_STORE'
   | 'ERR_PROXIES'
   | 'ERR_KEY';
 

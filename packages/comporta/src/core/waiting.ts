@@ -1,4 +1,5 @@
 import type { DegradedCause } from './decision.js';
+import type { ErrorCode } from './errors.js';
 
 /** Somebody waiting for an answer. Once `isOver`, a store sends nothing more on its behalf. */
 export interface Waiter {
@@ -13,7 +14,7 @@ export interface Waiter {
  */
 export class StoreError extends Error {
   override readonly name: string = 'StoreError';
-  readonly code: string = 'ERR_STORE';
+  readonly code: ErrorCode = 'ERR_STORE';
   readonly kind: DegradedCause;
   /** Nothing can have been charged: nothing was sent, or every answer proved that nothing ran. */
   readonly isUnsent: boolean;

@@ -19,8 +19,8 @@ export class ComportaStore extends HitStore implements Store {
 
 /**
  * For `rateLimiter({ store: comportaStore({ store: redisStore(url), name: 'api' }), keyGenerator, limit, windowMs })`,
- * and for `webSocketLimiter`: one for each. Throws a `ComportaError` that names the option which cannot be meant; of a limiter's
- * own options, when the limiter is made.
+ * and for `webSocketLimiter`: one for each. Throws a `ComportaError` that names the option which cannot be meant; for
+ * a `limit` or `windowMs` that cannot be, when the limiter is made.
  */
 export function comportaStore(options?: DropInOptions): ComportaStore {
   return new ComportaStore(options);

@@ -7,16 +7,12 @@ export interface NodeAnswer extends NodeResponse {
   getHeader(name: string): unknown;
   setHeader(name: string, value: string): unknown;
   end(body: string): unknown;
-  destroy?(): unknown;
 }
 
 /** A Node response, of HTTP/1 or HTTP/2, as verdicts are written to it. */
 export function nodeResponder(response: NodeAnswer): Responder {
   return {
     isOpen: () => !(response.headersSent || response.writableEnded || response.destroyed),
-    cut: () => {
-      if (!response.writableEnded && !response.destroyed) response.destroy?.();
-    },
     get: (name) => response.getHeader(name),
     set: (name, value) => void response.setHeader(name, value),
     send: (status, body) => {

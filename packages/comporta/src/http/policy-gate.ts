@@ -14,6 +14,7 @@ import { createReportedClientOf } from './client.js';
 import { Finishing } from './finish.js';
 import type { Gate, GateOptions, Verdict } from './gate.js';
 import { checkInstances } from './gate-options.js';
+import { afterRefusal } from './given-back.js';
 import { createHeaderWriter, type HeaderWriter } from './headers.js';
 import { createReport, type Report } from './report.js';
 import { checkItemNames, createRule, type Rule } from './rule.js';
@@ -151,7 +152,7 @@ export class PolicyGate<Request> implements Gate<Request> {
     const hasShadow = asks.some(({ shadow }) => shadow);
     const enforced = hasShadow ? answers.filter((_, i) => asks[i]?.shadow === false) : answers;
     const shadowed = hasShadow ? decisions.filter((_, i) => asks[i]?.shadow === true) : [];
-    const verdict = verdictOf(enforced, this.#write(enforced), { decisions, shadowed, deniedBy });
+    const verdict = verdictOf(enforced, this.#write(afterRefusal(enforced)), { decisions, shadowed, deniedBy });
     const tasks = verdict.allowed ? tasksOf(view, asks, decisions) : [];
     return tasks.length === 0 ? verdict : { ...verdict, finish: this.#finishing.once(tasks) };
   }

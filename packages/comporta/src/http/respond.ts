@@ -5,8 +5,6 @@ import type { Verdict } from './gate.js';
 export interface Responder extends FieldTarget {
   /** False once somebody sent or ended the response, or the client is gone. */
   isOpen(): boolean;
-  /** Ends what was begun and cannot become a refusal any more: nobody else will. */
-  cut?(): void;
   send(status: number, body: string): void;
 }
 
@@ -16,8 +14,6 @@ export function respond(verdict: Verdict, response: Responder): boolean {
     if (response.isOpen()) {
       applyFields(verdict, response);
       if (!verdict.allowed) response.send(verdict.status, verdict.body);
-    } else if (!verdict.allowed) {
-      response.cut?.();
     }
   } catch {
     // The response went away under our hands; the verdict stands.

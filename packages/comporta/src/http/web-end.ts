@@ -38,7 +38,8 @@ const SWITCHED = { status: 101, body: null };
  */
 function withFields<Answer extends Response | undefined>(response: Answer, verdict: Verdict): Answer | Response {
   if (verdict.headers.length === 0 || response === undefined || response.status < 200) return response;
-  if (response.body === null) return setFields(new Response(null, response), verdict);
+  const isPlain = Object.getPrototypeOf(response) === Response.prototype;
+  if (isPlain && response.body === null) return setFields(new Response(null, response), verdict);
   try {
     return setFields(response, verdict);
   } catch {

@@ -23,7 +23,8 @@ function checkExposure({ listen, tokens, tls, public: isPublic }: ApiConfig, rep
   );
 }
 
-const isLoopback = (host: string): boolean =>
+/** A host that no other machine reaches. */
+export const isLoopback = (host: string): boolean =>
   host === '::1' || host === 'localhost' || /^127(\.\d{1,3}){3}$/.test(host) || /^::ffff:127\./i.test(host);
 
 function checkAuthorize(

@@ -15,6 +15,7 @@ export function bannerLines(config: ServerConfig, app: App): readonly string[] {
     ...(app.gateway === undefined ? [] : [`gateway on ${urlOf(app.gateway)}`]),
     ...(app.api === undefined ? [] : [`health on ${urlOf(app.api, config.api?.tls && 'https')}/livez and /readyz`]),
     ...(app.envoy === undefined ? [] : [`envoy rate limit service on ${authorityOf(app.envoy)}`]),
+    ...(app.admin === undefined ? [] : [`admin API on ${urlOf(app.admin)}/admin`]),
     store === 'memory' ? 'store memory: counts live in this process' : `store ${describeStore(store)}`,
     ...describePolicies(config),
     ...(limitsNothing(config) ? [NO_POLICIES] : []),

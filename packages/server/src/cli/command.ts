@@ -7,13 +7,26 @@ export interface Values {
   readonly log?: string;
   readonly timeout?: string;
   readonly json?: boolean;
+  readonly url?: string;
+  readonly 'token-file'?: string;
+  readonly policy?: string;
+  readonly subject?: string;
+  readonly part?: readonly string[];
+  readonly for?: string;
+  readonly amount?: string;
+  readonly plan?: string;
+  readonly limits?: string;
+  readonly by?: string;
+  readonly once?: boolean;
   readonly help?: boolean;
   /** The word that a command takes beside its options. */
   readonly word?: string;
 }
 
 /** Options of a command, as `parseArgs` takes them. */
-export type Options = Readonly<Record<string, { readonly type: 'string' | 'boolean'; readonly short?: string }>>;
+export type Options = Readonly<
+  Record<string, { readonly type: 'string' | 'boolean'; readonly short?: string; readonly multiple?: boolean }>
+>;
 
 export interface Command {
   readonly name: string;

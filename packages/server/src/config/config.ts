@@ -13,6 +13,7 @@ export interface ServerConfig {
   readonly gateway: GatewayConfig | undefined;
   readonly api: ApiSettings | undefined;
   readonly envoy: EnvoyConfig | undefined;
+  readonly admin: FileConfig['admin'];
   readonly alerts: FileConfig['alerts'];
   readonly accessLog: FileConfig['accessLog'];
 }
@@ -23,8 +24,8 @@ export function toServerConfig(
   api: ServerConfig['api'],
   envoy: ServerConfig['envoy'],
 ): ServerConfig {
-  const { gateway, alerts, accessLog } = file;
-  return { store, gate: toGateOptions(file), gateway, api, envoy, alerts, accessLog };
+  const { gateway, admin, alerts, accessLog } = file;
+  return { store, gate: toGateOptions(file), gateway, api, envoy, admin, alerts, accessLog };
 }
 
 /** The library's own form of the file's rules. */

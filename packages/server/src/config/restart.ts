@@ -14,6 +14,8 @@ const FIXED: Readonly<Record<string, (config: ServerConfig) => unknown>> = {
   'api.tls': ({ api }) => [api?.tls === undefined, api?.tls?.ca === undefined],
   'api.requestTimeout': ({ api }) => api?.requestTimeout,
   'api.idleTimeout': ({ api }) => api?.idleTimeout,
+  admin: ({ admin }) => admin === undefined,
+  'admin.listen': ({ admin }) => admin?.listen,
   envoy: ({ envoy }) => envoy === undefined,
   'envoy.listen': ({ envoy }) => envoy?.listen,
   'envoy.tls': ({ envoy }) => [envoy?.tls === undefined, envoy?.tls?.ca === undefined],

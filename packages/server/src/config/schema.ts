@@ -2,6 +2,7 @@ import type { FailureMode } from 'comporta';
 import type { HeaderForm } from 'comporta/http';
 import { z } from 'zod';
 import { accessLogSchema } from '../access-log/schema.js';
+import { adminSchema } from '../admin/schema.js';
 import { alertsSchema } from '../alerts/schema.js';
 import { apiSchema } from '../api/schema.js';
 import { envoySchema } from '../envoy/schema.js';
@@ -176,6 +177,7 @@ export const configSchema: z.ZodType<FileConfig> = z
     gateway: gatewaySchema.optional().describe('The reverse proxy.'),
     api: apiSchema.optional().describe('The HTTP API: decisions, forward-auth, health.'),
     envoy: envoySchema.optional().describe("Envoy's rate limit service over gRPC."),
+    admin: adminSchema.optional().describe('The admin API: subjects, policies, nodes, audit log.'),
     accessLog: accessLogSchema
       .optional()
       .describe('A line of JSON on standard output for each request. Off when left out.'),

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { isComportaError } from 'comporta';
 import { createGate, type GateOptions } from 'comporta/http';
+import { checkAdmin } from '../admin/check.js';
 import { checkAlerts } from '../alerts/check.js';
 import { checkApi } from '../api/check.js';
 import { toGateOptions } from './config.js';
@@ -27,6 +28,7 @@ export function checkMeaning(file: FileConfig, source: Source, storeFaults: read
   checkAddresses(file, report);
   checkAlerts(file.alerts, report);
   checkApi(file, report);
+  checkAdmin(file.admin, report);
   checkInstances(file, report);
   checkLists(file, report);
   if (problems.length === 0) checkWithLibrary(file, report);
@@ -96,8 +98,13 @@ function checkRoutes({ gateway }: FileConfig, source: Source, report: Report): v
   });
 }
 
-function checkAddresses({ gateway, api, envoy }: FileConfig, report: Report): void {
-  const listens = Object.entries({ gateway: gateway?.listen, api: api?.listen, envoy: envoy?.listen });
+function checkAddresses({ gateway, api, envoy, admin }: FileConfig, report: Report): void {
+  const listens = Object.entries({
+    gateway: gateway?.listen,
+    api: api?.listen,
+    envoy: envoy?.listen,
+    admin: admin?.listen,
+  });
   if (listens.every(([, listen]) => listen === undefined)) {
     report(
       [],

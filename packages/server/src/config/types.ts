@@ -1,5 +1,6 @@
 import type { Duration, FailureMode, Limit } from 'comporta';
 import type { HeaderForm } from 'comporta/http';
+import type { AdminConfig } from '../admin/schema.js';
 import type { EnvoyConfig } from '../envoy/schema.js';
 
 /** Where to listen. */
@@ -27,6 +28,7 @@ export interface FileConfig {
   readonly gateway?: GatewayConfig | undefined;
   readonly api?: ApiConfig | undefined;
   readonly envoy?: EnvoyConfig | undefined;
+  readonly admin?: AdminConfig | undefined;
   readonly alerts?: AlertsConfig | undefined;
   readonly accessLog?: AccessLogConfig | undefined;
 }

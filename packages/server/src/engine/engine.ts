@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Limiter, Store } from 'comporta';
 import { createGate } from 'comporta/http';
+import type { Insight } from '../admin/insight.js';
 import type { Alerts } from '../alerts/alerts.js';
 import type { ServerConfig } from '../config/config.js';
 import type { StoreWatch } from '../health/store-watch.js';
@@ -15,6 +16,7 @@ export interface EngineOptions {
   readonly watch: StoreWatch;
   readonly alerts: Alerts;
   readonly metrics: Metrics;
+  readonly insight?: Insight | undefined;
   readonly log: Log;
 }
 
@@ -56,8 +58,9 @@ export class Engine {
 
   /** Tells of a store that fails a limiter of a door's own, and counts what it decides; the answer ends that. */
   listen(limiter: Limiter): () => void {
-    const { watch, metrics, alerts } = this.#options;
+    const { watch, metrics, alerts, insight } = this.#options;
     const stops = [...watch.listen(limiter), alerts.add(limiter), metrics.follow(limiter)];
+    if (insight !== undefined) stops.push(insight.follow(limiter));
     return () => {
       for (const stop of stops) stop();
     };
@@ -71,12 +74,13 @@ export class Engine {
   }
 
   #build({ gate }: ServerConfig): Rules {
-    const { store, watch, alerts, metrics, log } = this.#options;
+    const { store, watch, alerts, metrics, insight, log } = this.#options;
     const options = { ...gate, store, onError: warnOnce(log) };
     const built = gate.policies.length === 0 ? undefined : createGate<IncomingMessage>(options);
     if (built !== undefined) {
       watch.follow(built);
       metrics.follow(built);
+      insight?.renew(built);
     }
     alerts.follow(built);
     return new Rules(built);

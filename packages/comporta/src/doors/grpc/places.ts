@@ -4,8 +4,8 @@ import type { RateLimitOptions } from '../../http/mount.js';
 import type { Policy } from '../../policies/policy.js';
 
 /**
- * Tells of refusals whether places are all that they lacked: then nobody knows the wait, for places come free when calls
- * end, and the wait that the limit tells is until the last lease has run out.
+ * Tells of refusals whether places are all that they lacked: then nobody knows the wait, for places come free when
+ * calls end, and the wait that the limit tells is until the last lease has run out.
  */
 export function lacksPlacesOnly<Request>(options: RateLimitOptions<Request>): (verdict: Verdict) => boolean {
   const policies = 'policies' in options ? options.policies : [{ name: 'default', ...options } as Policy<Request>];

@@ -30,8 +30,8 @@ interface LambdaRequestContext {
 }
 
 /**
- * The kind of an event, by what it has, whatever is wrong with that; `undefined` when it is no HTTP request. `rest` is API Gateway's payload format 1.0,
- * `http` is format 2.0, which function URLs have too.
+ * The kind of an event, by what it has, whatever is wrong with that; `undefined` when it is no HTTP request. `rest`
+ * is API Gateway's payload format 1.0, `http` is format 2.0, which function URLs have too.
  */
 export function lambdaKind(event: unknown): LambdaKind | undefined {
   if (typeof event !== 'object' || event === null) return undefined;

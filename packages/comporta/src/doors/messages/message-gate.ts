@@ -28,7 +28,7 @@ export type Reply<Message> = (refusal: RateLimitRefusal, message: Message) => un
 export interface MessageSink<Message> {
   viewOf(message: Message): RequestView<Message>;
   deliver(message: Message): void;
-  /** Answers the sender of a refused message, unless it is too far behind in reading; throws for what cannot be sent. */
+  /** Answers the sender of a refused message, unless that is too far behind. Throws for what cannot be sent. */
   tell(said: NonNullable<unknown>, message: Message): void;
   /** Ends the connection. */
   end(refusal: RateLimitRefusal): void;

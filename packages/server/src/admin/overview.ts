@@ -1,0 +1,166 @@
+import { z } from 'zod';
+import { whole } from '../api/fields.js';
+import { json, Refusal } from '../api/problem.js';
+import { describeStore } from '../cli/describe.js';
+import type { ServerConfig } from '../config/config.js';
+import { nearest } from '../config/nearest.js';
+import { readiness } from '../health/health.js';
+import type { AdminCall, AdminRoute } from './route.js';
+import { subjectName } from './subject-name.js';
+
+const COUNT_MAX = 1000;
+const COUNT = 20;
+
+const policies: AdminRoute = {
+  path: '/admin/policies',
+  method: 'GET',
+  role: 'read',
+  summary: 'The policies in force.',
+  outcomes: {
+    200: {
+      means: 'All of them, in the order of the file.',
+      schema: z.object({ policies: z.array(z.looseObject({ name: z.string(), mode: z.string() })) }),
+    },
+  },
+  answer: ({ state }) => json(200, { policies: policiesOf(state.engine.config) }),
+};
+
+function policiesOf({ gate }: ServerConfig): readonly object[] {
+  return gate.policies.map(({ name, key, limits, match, onStoreFailure, timeoutMs, shadow, ...more }) => ({
+    name,
+    key: [key ?? 'ip'].flat(),
+    limits: writtenLimits(limits),
+    ...(match !== undefined && { match }),
+    mode: onStoreFailure ?? gate.onStoreFailure ?? 'local',
+    timeoutMs: timeoutMs ?? gate.timeoutMs,
+    revision: more.revision ?? null,
+    shadow: shadow ?? false,
+    ...(more.plans !== undefined && { plans: plansOf(more.plans) }),
+    blocks: more.blocks ?? false,
+    overrides: more.overrides ?? false,
+  }));
+}
+
+type Limits = ServerConfig['gate']['policies'][number]['limits'];
+
+const plansOf = (plans: Readonly<Record<string, Limits>>): object =>
+  Object.fromEntries(Object.entries(plans).map(([name, limits]) => [name, writtenLimits(limits)]));
+
+/** Limits as a file writes them. */
+function writtenLimits(limits: Limits): readonly object[] {
+  return [limits].flat().map(({ id, algorithm, settings }) => ({
+    ...(id !== undefined && { id }),
+    [algorithm.name]: settings,
+  }));
+}
+
+const nodes: AdminRoute = {
+  path: '/admin/nodes',
+  method: 'GET',
+  role: 'read',
+  summary: 'The store, and what this process has seen of its nodes.',
+  outcomes: {
+    200: {
+      means: 'Nodes that never failed this process have no breaker in the list.',
+      schema: z.object({
+        store: z.object({
+          address: z.string().describe('As configured, without credentials.'),
+          status: z.enum(['pass', 'warn', 'fail']).describe('`warn`: part of it does not answer.'),
+          reason: z.string().optional(),
+        }),
+        breakers: z.array(
+          z.object({
+            node: z.string(),
+            timeoutMs: whole(1).describe('Of the policies that the breaker is for.'),
+            state: z.enum(['closed', 'open', 'halfOpen']),
+            sinceMs: whole(0),
+          }),
+        ),
+        failing: z
+          .array(z.looseObject({ policy: z.string(), node: z.string() }))
+          .describe('Policies whose last decision a node did not make.'),
+      }),
+    },
+  },
+  answer: async ({ state }) => {
+    const { engine, insight } = state;
+    const found = await readiness({ store: engine.store, isDraining: () => false, needsStore: () => true });
+    const store = { address: describeStore(state.config.store.url), ...found };
+    return json(200, { store, breakers: insight.nodes.breakers, failing: insight.nodes.failing });
+  },
+};
+
+const top: AdminRoute = {
+  path: '/admin/top',
+  method: 'GET',
+  role: 'read',
+  summary: 'The hottest subjects that this process has decided for in the last one to two minutes.',
+  query: {
+    by: '`requests` (default) or `refusals`.',
+    policy: 'One policy; all when left out.',
+    count: `How many: 1 to ${COUNT_MAX}, ${COUNT} when left out.`,
+  },
+  outcomes: {
+    200: {
+      means: 'The most frequent first. Each was counted at least `count - error` and at most `count` times.',
+      schema: z.object({
+        by: z.enum(['requests', 'refusals']),
+        sinceMs: whole(0).describe('When counting began, in ms since 1970.'),
+        nowMs: whole(0),
+        total: whole(0).describe('Requests or refusals of all subjects.'),
+        subjects: z.array(z.object({ policy: z.string(), subject: z.string(), count: whole(0), error: whole(0) })),
+      }),
+    },
+  },
+  answer: ({ state, query }) => {
+    const by = query.get('by') ?? 'requests';
+    if (by !== 'requests' && by !== 'refusals') {
+      throw new Refusal(400, 'by: expected requests or refusals', { field: 'by' });
+    }
+    const { subjects, ...ranking } = state.insight.hotspots.ranking(by, countIn(query), policyIn({ state, query }));
+    const named = subjects.map((each) => {
+      const { policy, item, count, error } = each;
+      return { policy, subject: subjectName(item, state.settings.topSubjects), count, error };
+    });
+    return json(200, { by, ...ranking, subjects: named });
+  },
+};
+
+const audit: AdminRoute = {
+  path: '/admin/audit',
+  method: 'GET',
+  role: 'read',
+  summary: 'The last 1000 operations at this process, the newest first.',
+  query: { count: `How many: 1 to ${COUNT_MAX}, ${COUNT} when left out.` },
+  outcomes: {
+    200: {
+      means: 'Who did what, and what came of it.',
+      schema: z.object({
+        entries: z.array(z.looseObject({ time: z.string(), who: z.string(), operation: z.string() })),
+      }),
+    },
+  },
+  answer: ({ state, query }) => json(200, { entries: state.audit.latest(countIn(query)) }),
+};
+
+/** The routes that look at the whole. */
+export const overviewRoutes: readonly AdminRoute[] = [policies, nodes, top, audit];
+
+function countIn(query: URLSearchParams): number {
+  const text = query.get('count');
+  const count = text === null ? COUNT : /^\d{1,4}$/.test(text) ? Number(text) : 0;
+  if (count >= 1 && count <= COUNT_MAX) return count;
+  throw new Refusal(400, `count: expected a whole number from 1 to ${COUNT_MAX}`, { field: 'count' });
+}
+
+/** Domains of the rate limit service count as policies here, so any may be counted that the file does not name. */
+function policyIn({ state, query }: Pick<AdminCall, 'state' | 'query'>): string | undefined {
+  const name = query.get('policy');
+  if (name === null) return undefined;
+  const inFile = state.engine.config.gate.policies.map((policy) => policy.name);
+  const known = [...new Set([...inFile, ...state.insight.hotspots.policies])];
+  if (known.includes(name)) return name;
+  const guess = nearest(name.slice(0, 64), known);
+  const hint = guess === undefined ? '' : `; did you mean ${JSON.stringify(guess)}?`;
+  throw new Refusal(404, `policy: there is no policy ${JSON.stringify(name)}${hint}`, { field: 'policy' });
+}

@@ -1,0 +1,128 @@
+import { repeat } from '../time.js';
+import { type AdminClient, AdminError, adminClient, CLIENT_HELP, CLIENT_OPTIONS } from './admin-client.js';
+import { type Command, UsageError, type Values } from './command.js';
+import { printable } from './printable.js';
+import { type Seen, topLines } from './top-table.js';
+
+const EVERY_MS = 1000;
+const ROWS_WITHOUT_TERMINAL = 20;
+
+export const top: Command = {
+  name: 'top',
+  summary: 'show the hottest subjects of a running server',
+  options: {
+    ...CLIENT_OPTIONS,
+    by: { type: 'string' },
+    policy: { type: 'string' },
+    once: { type: 'boolean' },
+    json: { type: 'boolean' },
+  },
+  help: `Shows the hottest subjects of a running server, live in a terminal.
+
+Usage: comporta top [--by requests|refusals] [--policy P] [--once] [--json]
+
+  --by WHAT           requests (default) or refusals
+  --policy NAME       of one policy; of all when left out
+  --once              print once and end, as it does where the output is no terminal
+  --json              print once, as JSON
+${CLIENT_HELP}
+
+Keys: r requests, f refusals, q ends. Counts are of the last one to two minutes at this one process,
+and never too low; ERROR says by how much they may be too high. Exit code: 0 done, 1 the server
+refused or was not reached, 2 wrong use of this command.
+`,
+  run: runTop,
+};
+
+type By = 'requests' | 'refusals';
+
+async function runTop(values: Values): Promise<number> {
+  const { by = 'requests', policy, once, json } = values;
+  if (by !== 'requests' && by !== 'refusals') {
+    throw new UsageError(`top: --by takes requests or refusals, not "${by}"`);
+  }
+  const client = adminClient('top', values);
+  try {
+    if (json === true || once === true || !process.stdout.isTTY || !process.stdin.isTTY) {
+      const seen = await look(client, by, policy, ROWS_WITHOUT_TERMINAL);
+      const text = json === true ? JSON.stringify(seen, undefined, 2) : topLines(seen).join('\n');
+      process.stdout.write(`${text}\n`);
+    } else {
+      await live(client, by, policy);
+    }
+    return 0;
+  } catch (error) {
+    if (!(error instanceof AdminError)) throw error;
+    process.stderr.write(`comporta: top: ${printable(error.message)}\n`);
+    return 1;
+  }
+}
+
+async function look(client: AdminClient, by: By, policy: string | undefined, count: number): Promise<Seen> {
+  const query = new URLSearchParams({ by, count: `${count}`, ...(policy !== undefined && { policy }) });
+  const [ranking, nodes] = await Promise.all([client.ask(`/admin/top?${query}`), client.ask('/admin/nodes')]);
+  return { ...(ranking as object), ...(nodes as object) } as Seen;
+}
+
+const CLEAR = '\x1b[H\x1b[J';
+/** The other screen, without a cursor: what the terminal showed before comes back. */
+const ENTER = '\x1b[?1049h\x1b[?25l';
+const LEAVE = '\x1b[?25h\x1b[?1049l';
+
+/** Draws anew each second until somebody ends it; the first fault to reach the server is thrown, later ones are shown. */
+async function live(client: AdminClient, first: By, policy: string | undefined): Promise<void> {
+  const { stdin, stdout } = process;
+  let by = first;
+  const rows = (): number => Math.max(1, (stdout.rows ?? 24) - 6);
+  let seen = await look(client, by, policy, rows());
+  let fault = '';
+  const draw = (): void => {
+    const lines = topLines(seen, stdout.columns).slice(0, (stdout.rows ?? 24) - 2);
+    stdout.write(`${CLEAR}${[...lines, fault === '' ? 'r requests  f refusals  q ends' : fault].join('\r\n')}`);
+  };
+  let isAsking = false;
+  const renew = async (): Promise<void> => {
+    if (isAsking) return;
+    isAsking = true;
+    try {
+      seen = await look(client, by, policy, rows());
+      fault = '';
+    } catch (error) {
+      fault = printable(error instanceof Error ? error.message : String(error)).slice(0, stdout.columns);
+    }
+    isAsking = false;
+    draw();
+  };
+  stdout.write(ENTER);
+  draw();
+  const stopRepeating = repeat(EVERY_MS, () => void renew());
+  try {
+    await untilEnded((key) => {
+      if (key !== 'r' && key !== 'f') return;
+      by = key === 'r' ? 'requests' : 'refusals';
+      void renew();
+    });
+  } finally {
+    stopRepeating();
+    stdin.setRawMode?.(false);
+    stdin.pause();
+    stdout.write(LEAVE);
+  }
+}
+
+/** Resolves at q, Ctrl-C, the end of the input, or a signal. */
+function untilEnded(onKey: (key: string) => void): Promise<void> {
+  const { stdin } = process;
+  return new Promise((resolve) => {
+    const end = (): void => resolve();
+    process.once('SIGTERM', end).once('SIGINT', end);
+    stdin.setRawMode?.(true);
+    stdin.setEncoding('utf8').on('data', (keys: string) => {
+      for (const key of keys) {
+        if (key === 'q' || key === '\x03' || key === '\x04') end();
+        else onKey(key);
+      }
+    });
+    stdin.once('end', end).resume();
+  });
+}
