@@ -140,7 +140,7 @@ test('resetKey and getKey of the middleware reach the store', async () => {
   expect(await statuses(at.url, 1)).toEqual([200]);
 });
 
-test('a limit that cannot be, and a store for two that differ, are told at the start and by every request', async () => {
+test('a limit that cannot be, and a store for two that differ, are told at once and by every request', async () => {
   const shared = comportaStore();
   for (const [options, message] of [
     [[{ store: comportaStore(), limit: 2_000_000 }], 'slidingWindow.limit'],
