@@ -23,6 +23,7 @@ async function everything() {
   await stage('proxies', () => run(process.execPath, ['scripts/install-proxies.mjs'], { live: true }));
   await stage('browser', () => run(process.execPath, ['scripts/install-browser.mjs'], { live: true }));
   await stage('envoy', () => run(process.execPath, ['scripts/install-envoy.mjs'], { live: true }));
+  await stage('deploy tools', () => run(process.execPath, ['scripts/install-deploy-tools.mjs'], { live: true }));
   await stage('real servers', () => runVitest('real', { live: true }));
   await stage('cluster and chaos', () => runVitest('alone', { live: true }));
 }

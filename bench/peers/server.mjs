@@ -5,7 +5,7 @@ import { frameworks } from './frameworks.mjs';
 
 const { BENCH_FRAMEWORK: framework, BENCH_LIMITER: limiter, BENCH_REDIS: redisPort } = process.env;
 
-process.once("SIGINT", () => process.exit(0));
+process.once('SIGINT', () => process.exit(0));
 const { bare, ours, theirs } = frameworks[framework];
 const app = await { bare, ours, theirs }[limiter](redisPort);
 if (typeof app === 'function') {

@@ -37,7 +37,7 @@ describe.each(['express', 'fastify'] as const)('an application compiled by TypeS
 
   test('keeps the limits that a decorator gives a handler', async () => {
     expect(await statuses('/login', '/login')).toEqual([200, 429]);
-    expect((await get('/login')).headers.get('ratelimit-policy')).toBe('"Pages.login";q=1;w=3600');
+    expect((await get('/login')).headers.get('ratelimit-policy')).toBe('"default.Pages.login";q=1;w=3600');
   });
 
   test('refuses a GraphQL query as an error of GraphQL, field by field', async () => {

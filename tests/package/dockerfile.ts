@@ -5,7 +5,7 @@ import { basename, join } from 'node:path';
 import { root } from './packed.js';
 
 /** One line of a Dockerfile: `COPY` and what follows. */
-export interface Instruction {
+interface Instruction {
   readonly name: string;
   readonly rest: string;
 }

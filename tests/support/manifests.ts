@@ -85,7 +85,7 @@ export function loadFolder(files: Readonly<Record<string, string>>): FileContent
 }
 
 /** What the Secret holds. */
-export const ENVIRONMENT: Readonly<Record<string, string>> = {
+const ENVIRONMENT: Readonly<Record<string, string>> = {
   COMPORTA_STORE: 'redis-cluster://user:secret@valkey:6379',
   COMPORTA_API_TOKEN: 'a-token-of-some-length',
 };

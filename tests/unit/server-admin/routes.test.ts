@@ -39,7 +39,7 @@ const named = (list: readonly AdminRoute[]): readonly (readonly [string, AdminRo
   list.map((route) => [`${route.method} ${route.path}`, route]);
 
 describe.each(named(adminRoutes))('%s', (_, route) => {
-  test('answers what fits with 200, in the form of its table, and sends nothing for pages of other origins', async () => {
+  test('answers what fits with 200, in the form of its table, and lets no page of a browser read it', async () => {
     const { headers, ...asked } = good(route);
     const answer = await admin.ask(pathOf(route), { ...asked, headers: { ...headers, origin: 'https://a.example' } });
     expect(answer.status, answer.text).toBe(200);

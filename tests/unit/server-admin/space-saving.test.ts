@@ -9,7 +9,7 @@ function counts(items: readonly string[]): ReadonlyMap<string, number> {
   return exact;
 }
 
-/** What is promised of every sketch: no count too low, none too high by more than its error, nothing frequent missing. */
+/** What is promised: no count too low, none too high by more than its error, nothing frequent missing. */
 function expectPromises(counted: readonly Counted[], exact: ReadonlyMap<string, number>, errorMax: number): void {
   for (const { item, count, error } of counted) {
     const real = exact.get(item) ?? 0;

@@ -48,7 +48,7 @@ export function rateLimit<Request extends ExpressRequest = ExpressOwnRequest>(
       onNodeEnd(request, response, settled.finish);
       if (respond(settled, nodeResponder(response))) next();
       // Somebody has begun an answer that cannot become a refusal, and nobody after us will end it.
-      else if (!response.writableEnded) response.destroy?.();
+      else if (response?.headersSent === true && !response.writableEnded) response.destroy?.();
     };
     if (verdict instanceof Promise) void verdict.then(goOn);
     else goOn(verdict);

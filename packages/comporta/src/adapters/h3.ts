@@ -32,8 +32,8 @@ export function rateLimit(options: H3Options): H3RateLimit {
   const { check, gate } = mount<H3Event>(others);
   const addressOf = addressReader(clientAddress, (event) => event.req.headers, peerOf);
   const middleware: Middleware = async (event, next) => {
-    const { req, context, runtime } = event;
-    const view = new WebView<H3Event>(req, addressOf(event), event, context.matchedRoute?.route);
+    const { req, runtime } = event;
+    const view = new WebView<H3Event>(req, addressOf(event), event, routeOf);
     const verdict = await check(event, view);
     const awake = stayAwake(verdict, () => keepAliveOf([req]), gate);
     const left = doneByNode(awake, req, runtime?.node as NodePair | undefined);
@@ -44,10 +44,10 @@ export function rateLimit(options: H3Options): H3RateLimit {
   return Object.assign(middleware, { gate, close: () => gate.close() });
 }
 
+const routeOf = ({ context }: H3Event): string | undefined => context.matchedRoute?.route;
+
 /** As h3's own `getRequestIP` reads it. */
-function peerOf({ req }: H3Event): string | undefined {
-  return (req.context?.clientAddress as string | undefined) ?? runtimeAddress(req);
-}
+const peerOf = ({ req }: H3Event): string | undefined => (req.context?.clientAddress as string) ?? runtimeAddress(req);
 
 /** h3 keeps the fields of responses and of errors apart, and sets them on whatever is answered. */
 function setFields({ res }: H3Event, verdict: Verdict): void {

@@ -38,7 +38,7 @@ export function rateLimit<E extends Env = Env>(options: HonoOptions<E>): HonoRat
   const addressOf = addressReader(clientAddress, (context) => context.req.raw.headers, peerOf);
   const middleware: MiddlewareHandler<E> = async (context, next) => {
     const { raw } = context.req;
-    const checked = check(context, new WebView(raw, addressOf(context), context, routeOf(context)));
+    const checked = check(context, new WebView(raw, addressOf(context), context, routeOf));
     const verdict = checked instanceof Promise ? await checked : checked;
     if (!verdict.allowed) return refusal(context, verdict);
     const { incoming, outgoing } = serverEnv(context.env);

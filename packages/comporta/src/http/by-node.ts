@@ -3,6 +3,7 @@ import type { Verdict } from './gate.js';
 import { onNodeEnd } from './node-end.js';
 import type { NodeAnswer } from './node-respond.js';
 import type { NodeRequest } from './node-view.js';
+import { ALLOWED } from './verdict.js';
 
 /** Node's own request and response, where a framework for web requests is served by Node. */
 export interface NodePair {
@@ -32,7 +33,7 @@ export function doneByNode(verdict: Verdict, request: object, { req, res }: Node
   if (!verdict.allowed || isPlain(request) || !req || !isHead(res)) return verdict;
   carry(verdict, res);
   onNodeEnd(req, res, verdict.finish);
-  return { ...verdict, headers: [], finish: undefined };
+  return ALLOWED;
 }
 
 /** Sets the fields when the head is written: then it is known what others have set. */
@@ -75,12 +76,13 @@ function inList(given: readonly unknown[]): readonly [object, FieldTarget] {
 
 function inRecord(given: Fields): readonly [object, FieldTarget] {
   const record: Fields = { ...given };
-  const spelt = (name: string): string => {
-    for (const own in record) if (own.length === name.length && own.toLowerCase() === name) return own;
-    return name;
+  const spelt = (name: string): string | undefined => {
+    for (const own in given) if (own.length === name.length && own.toLowerCase() === name) return own;
+    return undefined;
   };
+  const get = (name: string): unknown => record[spelt(name) ?? name];
   const set = (name: string, value: string): void => {
-    record[spelt(name)] = value;
+    record[spelt(name) ?? name] = value;
   };
-  return [record, { get: (name) => record[spelt(name)], set }];
+  return [record, { get, set }];
 }

@@ -4,14 +4,18 @@ import type { RequestView } from '../identity/view.js';
 export class WebView<Own = Request> implements RequestView<Own> {
   readonly request: Own;
   readonly peerAddress: string | undefined;
-  readonly route: string | undefined;
   readonly #web: Request;
+  readonly #routeOf: ((own: Own) => string | undefined) | undefined;
 
-  constructor(web: Request, peerAddress: string | undefined, own?: Own, route?: string) {
+  constructor(web: Request, peerAddress: string | undefined, own?: Own, routeOf?: (own: Own) => string | undefined) {
     this.#web = web;
     this.request = own ?? (web as Own);
     this.peerAddress = peerAddress;
-    this.route = route;
+    this.#routeOf = routeOf;
+  }
+
+  get route(): string | undefined {
+    return this.#routeOf?.(this.request);
   }
 
   get method(): string {

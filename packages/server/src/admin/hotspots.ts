@@ -22,7 +22,7 @@ interface PolicyCounts {
   previous: Span | undefined;
 }
 
-export interface Hot extends Counted {
+interface Hot extends Counted {
   readonly policy: string;
 }
 

@@ -11,6 +11,33 @@ import { subjectName } from './subject-name.js';
 const COUNT_MAX = 1000;
 const COUNT = 20;
 
+const written = z.looseObject({});
+
+const policyInForce = z.strictObject({
+  name: z.string(),
+  key: z.array(z.string()).describe('Who is counted.'),
+  limits: z.array(written).describe('As the file writes them.'),
+  match: written.optional().describe('Requests that it applies to; all when left out.'),
+  mode: z.enum(['local', 'open', 'closed']).describe('What it does when the store does not answer.'),
+  timeoutMs: whole(1),
+  revision: whole(0).nullable().describe('`null` when the file gives none.'),
+  shadow: z.union([z.boolean(), written]).describe('Reports and does not refuse: nobody, all, or a `percent`.'),
+  plans: z.record(z.string(), z.array(written)).optional().describe('Limits of further plans, by name.'),
+  blocks: z.union([z.boolean(), written]).describe('Subjects can be blocked.'),
+  overrides: z.boolean().describe('Subjects can have limits of their own.'),
+});
+
+const entry = z.strictObject({
+  time: z.string(),
+  who: z.string().describe('Name of the token.'),
+  operation: z.string().describe('Last part of the path.'),
+  policy: z.string().optional(),
+  subject: z.string().optional().describe('Hashed or plain: `admin.auditSubjects`.'),
+  details: z.string().optional().describe('What else was asked for, as JSON.'),
+  result: z.enum(['done', 'refused', 'failed']),
+  status: whole(0).describe('Status of the answer.'),
+});
+
 const policies: AdminRoute = {
   path: '/admin/policies',
   method: 'GET',
@@ -19,7 +46,7 @@ const policies: AdminRoute = {
   outcomes: {
     200: {
       means: 'All of them, in the order of the file.',
-      schema: z.object({ policies: z.array(z.looseObject({ name: z.string(), mode: z.string() })) }),
+      schema: z.strictObject({ policies: z.array(policyInForce) }),
     },
   },
   answer: ({ state }) => json(200, { policies: policiesOf(state.engine.config) }),
@@ -73,11 +100,13 @@ const nodes: AdminRoute = {
             node: z.string(),
             timeoutMs: whole(1).describe('Of the policies that the breaker is for.'),
             state: z.enum(['closed', 'open', 'halfOpen']),
-            sinceMs: whole(0),
+            sinceMs: whole(0).describe('When it changed to that, in ms since 1970.'),
           }),
         ),
         failing: z
-          .array(z.looseObject({ policy: z.string(), node: z.string() }))
+          .array(
+            z.object({ policy: z.string(), node: z.string(), mode: z.string(), cause: z.string(), sinceMs: whole(0) }),
+          )
           .describe('Policies whose last decision a node did not make.'),
       }),
     },
@@ -135,9 +164,7 @@ const audit: AdminRoute = {
   outcomes: {
     200: {
       means: 'Who did what, and what came of it.',
-      schema: z.object({
-        entries: z.array(z.looseObject({ time: z.string(), who: z.string(), operation: z.string() })),
-      }),
+      schema: z.strictObject({ entries: z.array(entry) }),
     },
   },
   answer: ({ state, query }) => json(200, { entries: state.audit.latest(countIn(query)) }),

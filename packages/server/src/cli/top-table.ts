@@ -19,7 +19,7 @@ export interface Seen {
 const WIDTH = 100;
 
 /** A table as lines, none wider than the terminal. */
-export function topLines(seen: Seen, width = WIDTH): readonly string[] {
+export function topLines(seen: Seen, width: number = WIDTH): readonly string[] {
   const { by, sinceMs, nowMs, total, subjects, store, breakers } = seen;
   const seconds = Math.max(1, (nowMs - sinceMs) / 1000);
   const open = breakers.filter(({ state }) => state !== 'closed').map(({ node, state }) => `${node} ${state}`);

@@ -64,21 +64,30 @@ async function look(client: AdminClient, by: By, policy: string | undefined, cou
   return { ...(ranking as object), ...(nodes as object) } as Seen;
 }
 
+const LINES_AROUND = 6;
+
+/** Size of the terminal; some say 0 where they do not know. */
+function sizeOf({ columns, rows }: NodeJS.WriteStream): { readonly columns: number; readonly rows: number } {
+  return { columns: columns > 0 ? columns : 80, rows: rows > 0 ? rows : 24 };
+}
+
 const CLEAR = '\x1b[H\x1b[J';
 /** The other screen, without a cursor: what the terminal showed before comes back. */
 const ENTER = '\x1b[?1049h\x1b[?25l';
 const LEAVE = '\x1b[?25h\x1b[?1049l';
 
-/** Draws anew each second until somebody ends it; the first fault to reach the server is thrown, later ones are shown. */
+/** Draws anew each second until somebody ends it. Throws when the server is not there at first; later it shows that. */
 async function live(client: AdminClient, first: By, policy: string | undefined): Promise<void> {
   const { stdin, stdout } = process;
   let by = first;
-  const rows = (): number => Math.max(1, (stdout.rows ?? 24) - 6);
+  const rows = (): number => Math.max(1, sizeOf(stdout).rows - LINES_AROUND);
   let seen = await look(client, by, policy, rows());
   let fault = '';
   const draw = (): void => {
-    const lines = topLines(seen, stdout.columns).slice(0, (stdout.rows ?? 24) - 2);
-    stdout.write(`${CLEAR}${[...lines, fault === '' ? 'r requests  f refusals  q ends' : fault].join('\r\n')}`);
+    const size = sizeOf(stdout);
+    const lines = topLines(seen, size.columns).slice(0, size.rows - 1);
+    const last = (fault === '' ? 'r requests  f refusals  q ends' : fault).slice(0, size.columns);
+    stdout.write(`${CLEAR}${[...lines, last].join('\r\n')}`);
   };
   let isAsking = false;
   const renew = async (): Promise<void> => {
@@ -88,7 +97,7 @@ async function live(client: AdminClient, first: By, policy: string | undefined):
       seen = await look(client, by, policy, rows());
       fault = '';
     } catch (error) {
-      fault = printable(error instanceof Error ? error.message : String(error)).slice(0, stdout.columns);
+      fault = printable(error instanceof Error ? error.message : String(error));
     }
     isAsking = false;
     draw();
