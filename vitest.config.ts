@@ -13,7 +13,7 @@ const slow = [
   'tests/unit/http/{adapters,places}.test.ts',
   'tests/unit/testing/adapter-suite.test.ts',
   'tests/unit/server-metrics/bounds.test.ts',
-  'tests/unit/server-api/fuzz.test.ts',
+  'tests/unit/server-{api,admin}/{fuzz,routes}.test.ts',
   'tests/unit/stores/memory-{tables,growth}.test.ts',
 ];
 /** Times are measured on machines that others use too: what fails twice in a row is a fault. */

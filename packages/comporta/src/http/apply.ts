@@ -18,22 +18,25 @@ interface Fields {
  * limit keep the stricter one: of two that allowed the request, the one with less left.
  */
 export function applyFields(verdict: Fields, response: FieldTarget): void {
-  const keepSingle =
-    verdict.allowed && verdict.headers.some(([name, value]) => hasLessLeft(name, value, textOf(response.get(name))));
+  const keepSingle = verdict.allowed && verdict.headers.some(([name, value]) => hasLessLeft(name, value, response));
   for (const [name, value] of verdict.headers) {
-    const existing = LISTS.has(name) ? textOf(response.get(name)) : '';
-    if (value.startsWith('"')) response.set(name, mergeList(existing, value));
+    if (isItem(value)) response.set(name, LISTS.has(name) ? mergeList(textOf(response.get(name)), value) : value);
     else if (!keepSingle || !isSingle(name)) response.set(name, value);
   }
 }
 
 const LISTS: ReadonlySet<string> = new Set(['ratelimit', 'ratelimit-policy']);
 
+/** A list of named items, as the later drafts write it. */
+const isItem = (value: string): boolean => value.charCodeAt(0) === 0x22;
+
 const isSingle = (name: string): boolean => name.includes('ratelimit');
 
 /** True when the response says already that less is left than this field does. */
-function hasLessLeft(name: string, value: string, existing: string): boolean {
-  if (existing === '' || !isSingle(name) || value.startsWith('"')) return false;
+function hasLessLeft(name: string, value: string, response: FieldTarget): boolean {
+  if (isItem(value) || !isSingle(name)) return false;
+  const existing = textOf(response.get(name));
+  if (existing === '') return false;
   const [theirs, ours] = [remainingIn(name, existing), remainingIn(name, value)];
   return theirs !== undefined && ours !== undefined && theirs < ours;
 }

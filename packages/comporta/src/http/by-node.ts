@@ -76,13 +76,13 @@ function inList(given: readonly unknown[]): readonly [object, FieldTarget] {
 
 function inRecord(given: Fields): readonly [object, FieldTarget] {
   const record: Fields = { ...given };
-  const spelt = (name: string): string | undefined => {
-    for (const own in given) if (own.length === name.length && own.toLowerCase() === name) return own;
-    return undefined;
+  const names = Object.keys(given);
+  const spelt = (name: string): string => {
+    for (const own of names) if (own.length === name.length && own.toLowerCase() === name) return own;
+    return name;
   };
-  const get = (name: string): unknown => record[spelt(name) ?? name];
   const set = (name: string, value: string): void => {
-    record[spelt(name) ?? name] = value;
+    record[spelt(name)] = value;
   };
-  return [record, { get, set }];
+  return [record, { get: (name) => record[spelt(name)], set }];
 }
