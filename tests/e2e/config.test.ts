@@ -58,9 +58,9 @@ const rows: readonly Row[] = [
   },
   {
     what: 'a section that does not exist yet',
-    text: `${GOOD}envoy: {}\n`,
+    text: `${GOOD}dashboard: {}\n`,
     line: 17,
-    path: 'envoy',
+    path: 'dashboard',
     message: /unknown field/,
     hint: /known here: .*gateway/,
   },
