@@ -1,5 +1,5 @@
 // What a limiter costs a framework: bare, with comporta and with its usual limiter, in memory and on Redis, in turns.
-//   npm run build && node bench/doors.mjs [--rounds 7] [--seconds 2] [--connections 32] [--only express,hono]
+//   npm run build && node bench/doors.mjs [--rounds 7] [--seconds 2] [--connections 128] [--only express,hono]
 // Prints requests per second relative to the framework bare, and server CPU per request, as medians.
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
@@ -17,7 +17,7 @@ const { values } = parseArgs({
   options: {
     rounds: { type: 'string', default: '7' },
     seconds: { type: 'string', default: '2' },
-    connections: { type: 'string', default: '32' },
+    connections: { type: 'string', default: '128' },
     only: { type: 'string', default: Object.keys(frameworks).join(',') },
   },
 });

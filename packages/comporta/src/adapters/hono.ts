@@ -5,14 +5,15 @@ import {
   answerWeb,
   applyFields,
   type ClientAddress,
-  doneByNode,
   type Gate,
   hostContexts,
+  joinedWith,
   keepAliveOf,
   mount,
   type RateLimitOptions,
   runtimeAddress,
   serverEnv,
+  setByNode,
   stayAwake,
   type Verdict,
   WebView,
@@ -41,13 +42,12 @@ export function rateLimit<E extends Env = Env>(options: HonoOptions<E>): HonoRat
     const checked = check(context, new WebView(raw, addressOf(context), context, routeOf));
     const verdict = checked instanceof Promise ? await checked : checked;
     if (!verdict.allowed) return refusal(context, verdict);
-    const { incoming, outgoing } = serverEnv(context.env);
+    const { incoming: req, outgoing: res } = serverEnv(context.env);
     const awake = stayAwake(verdict, () => keepAliveOf(hostContexts(context)), gate);
-    const left = doneByNode(awake, raw, { req: incoming, res: outgoing });
-    if (left.finish === undefined && left.headers.length === 0) return void (await next());
+    const left = setByNode(awake, raw, { req, res });
     const response = await answerWeb(raw, left, async () => {
       await next();
-      return context.res;
+      return left === awake ? context.res : joinedWith(context.res, verdict);
     });
     if (response === context.res) return;
     // Setting it twice would set the older one's fields again.
@@ -57,10 +57,11 @@ export function rateLimit<E extends Env = Env>(options: HonoOptions<E>): HonoRat
   return Object.assign(middleware, { gate, close: () => gate.close() });
 }
 
-/** Hono's own answer, with what others have set before. */
+/** Hono's own answer, with what others have set before, on Node's response too. */
 function refusal(context: Context, verdict: Verdict): Response {
+  const { outgoing } = serverEnv(context.env);
   applyFields(verdict, {
-    get: (name) => context.res.headers.get(name),
+    get: (name) => context.res.headers.get(name) ?? outgoing?.getHeader?.(name),
     set: (name, value) => context.header(name, value),
   });
   return context.newResponse(verdict.body, verdict.status as StatusCode);

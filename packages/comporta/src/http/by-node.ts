@@ -1,8 +1,9 @@
 import { applyFields, type FieldTarget } from './apply.js';
 import type { Verdict } from './gate.js';
 import { onNodeEnd } from './node-end.js';
-import type { NodeAnswer } from './node-respond.js';
+import { type NodeAnswer, nodeResponder } from './node-respond.js';
 import type { NodeRequest } from './node-view.js';
+import { respond } from './respond.js';
 import { ALLOWED } from './verdict.js';
 
 /** Node's own request and response, where a framework for web requests is served by Node. */
@@ -32,6 +33,17 @@ const isHead = (res: NodeHead | undefined): res is NodeHead =>
 export function doneByNode(verdict: Verdict, request: object, { req, res }: NodePair = {}): Verdict {
   if (!verdict.allowed || isPlain(request) || !req || !isHead(res)) return verdict;
   carry(verdict, res);
+  onNodeEnd(req, res, verdict.finish);
+  return ALLOWED;
+}
+
+/**
+ * As {@link doneByNode}, but the fields are set at once, which is cheapest: what is answered must be put through
+ * {@link joinedWith}, for its own fields of the same names would take their place.
+ */
+export function setByNode(verdict: Verdict, request: object, { req, res }: NodePair = {}): Verdict {
+  if (!verdict.allowed || isPlain(request) || !req || !isHead(res)) return verdict;
+  respond(verdict, nodeResponder(res));
   onNodeEnd(req, res, verdict.finish);
   return ALLOWED;
 }

@@ -15,7 +15,7 @@ export type {
 } from '../policies/policy.js';
 export { type PathReadings, pathReadings } from '../policies/readings.js';
 export { applyFields, type FieldTarget } from './apply.js';
-export { doneByNode, type NodePair } from './by-node.js';
+export { doneByNode, type NodePair, setByNode } from './by-node.js';
 export {
   addressReader,
   type ClientAddress,
@@ -26,6 +26,7 @@ export {
 export { createGate, type Gate, type GateOptions, type Verdict } from './gate.js';
 export { checkHook } from './gate-options.js';
 export type { Field, HeaderForm } from './headers.js';
+export { joinedWith } from './joined-with.js';
 export { type KeepAlive, keepAliveOf, stayAwake } from './keep-alive.js';
 export { type Mounted, mount, type RateLimitOptions } from './mount.js';
 export { type NodeResponse, onNodeEnd } from './node-end.js';

@@ -36,7 +36,7 @@ const SWITCHED = { status: 101, body: null };
  * Fetched and redirect responses cannot be changed, only copied; an upgrade (101) cannot even be copied. One without
  * a body may be given to many requests: it is left as it is.
  */
-function withFields<Answer extends Response | undefined>(response: Answer, verdict: Verdict): Answer | Response {
+export function withFields<Answer extends Response | undefined>(response: Answer, verdict: Verdict): Answer | Response {
   if (verdict.headers.length === 0 || response === undefined || response.status < 200) return response;
   const isPlain = Object.getPrototypeOf(response) === Response.prototype;
   if (isPlain && response.body === null) return setFields(new Response(null, response), verdict);
