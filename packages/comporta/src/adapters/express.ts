@@ -4,8 +4,8 @@ import {
   mount,
   type NodeAnswer,
   type NodeRequest,
+  NodeResponder,
   NodeView,
-  nodeResponder,
   onNodeEnd,
   type RateLimitOptions,
   respond,
@@ -46,7 +46,7 @@ export function rateLimit<Request extends ExpressRequest = ExpressOwnRequest>(
     );
     const goOn = (settled: Verdict) => {
       onNodeEnd(request, response, settled.finish);
-      if (respond(settled, nodeResponder(response))) next();
+      if (respond(settled, new NodeResponder(response))) next();
       // Somebody has begun an answer that cannot become a refusal, and nobody after us will end it.
       else if (response?.headersSent === true && !response.writableEnded) response.destroy?.();
     };

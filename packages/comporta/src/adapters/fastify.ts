@@ -1,7 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { ReplyResponder } from '../doors/fastify/reply-responder.js';
 import type { Route, RoutedOptions, RouteLimits } from '../doors/fastify/route-mounts.js';
 import { RouteMounts } from '../doors/fastify/route-mounts.js';
-import type { Responder, Verdict } from '../http/index.js';
+import type { Verdict } from '../http/index.js';
 import { checkHook, NodeView, onNodeEnd, respond } from '../http/index.js';
 
 export type { RateLimitOptions } from '../http/index.js';
@@ -56,7 +57,7 @@ export async function rateLimit(server: FastifyServer, { hook, ...options }: Fas
     const verdict = mounted.check(request, view, cost);
     const goOn = (settled: Verdict) => {
       onNodeEnd(request.raw, reply.raw, settled.finish);
-      if (respond(settled, responderOf(reply))) next();
+      if (respond(settled, new ReplyResponder(reply))) next();
     };
     if (verdict instanceof Promise) void verdict.then(goOn);
     else goOn(verdict);
@@ -65,15 +66,3 @@ export async function rateLimit(server: FastifyServer, { hook, ...options }: Fas
 
 // Hooks are for the scope that registers the plugin, not only for the plugin's own.
 Object.assign(rateLimit, { [Symbol.for('skip-override')]: true, [Symbol.for('fastify.display-name')]: 'comporta' });
-
-const utf8: TextEncoder = new TextEncoder();
-
-function responderOf(reply: FastifyReply): Responder {
-  return {
-    isOpen: () => !(reply.sent || reply.raw.headersSent || reply.raw.destroyed),
-    get: (name) => reply.getHeader(name),
-    set: (name, value) => void reply.header(name, value),
-    // Bytes, since Fastify would add a charset to the type of a text.
-    send: (status, body) => void reply.code(status).send(utf8.encode(body)),
-  };
-}

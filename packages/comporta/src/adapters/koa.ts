@@ -1,34 +1,9 @@
 import type { Context } from 'koa';
-import {
-  type Gate,
-  mount,
-  type NodeRequest,
-  type NodeResponse,
-  NodeView,
-  onNodeEnd,
-  type RateLimitOptions,
-  type Responder,
-  respond,
-} from '../http/index.js';
+import { type KoaContext, KoaResponder } from '../doors/koa/responder.js';
+import { type Gate, mount, NodeView, onNodeEnd, type RateLimitOptions, respond } from '../http/index.js';
 
+export type { KoaContext } from '../doors/koa/responder.js';
 export type { RateLimitOptions } from '../http/index.js';
-
-/** What is read and written of a Koa context. */
-export interface KoaContext {
-  readonly req: NodeRequest;
-  readonly res: NodeResponse;
-  readonly originalUrl: string;
-  readonly headerSent: boolean;
-  readonly writable: boolean;
-  /** False where a middleware answers past Koa. */
-  readonly respond?: boolean | undefined;
-  /** Template of the route, set by `@koa/router`. */
-  readonly _matchedRoute?: unknown;
-  readonly response: { get(name: string): unknown };
-  status: number;
-  body: unknown;
-  set(name: string, value: string): void;
-}
 
 /** Koa middleware that refuses requests over their limits. */
 export interface RateLimitMiddleware<Ctx> {
@@ -45,25 +20,11 @@ export function rateLimit<Ctx extends KoaContext = Context>(options: RateLimitOp
   const { gate, check } = mount(options);
   const middleware = async (ctx: Ctx, next: () => Promise<unknown>): Promise<void> => {
     const { req, res, originalUrl, _matchedRoute: route } = ctx;
-    const verdict = await check(
-      ctx,
-      new NodeView(req, ctx, originalUrl, typeof route === 'string' ? route : undefined),
-    );
+    const view = new NodeView(req, ctx, originalUrl, typeof route === 'string' ? route : undefined);
+    const found = check(ctx, view);
+    const verdict = found instanceof Promise ? await found : found;
     onNodeEnd(req, res, verdict.finish);
-    if (respond(verdict, responderOf(ctx))) await next();
+    if (respond(verdict, new KoaResponder(ctx))) await next();
   };
   return Object.assign(middleware, { gate, close: () => gate.close() });
-}
-
-/** Through the context, so that middleware mounted before sees a refusal as any other answer. */
-function responderOf(ctx: KoaContext): Responder {
-  return {
-    isOpen: () => ctx.respond !== false && ctx.writable && !ctx.headerSent && !ctx.res.destroyed,
-    get: (name) => ctx.response.get(name),
-    set: (name, value) => ctx.set(name, value),
-    send: (status, body) => {
-      ctx.status = status;
-      ctx.body = body;
-    },
-  };
 }

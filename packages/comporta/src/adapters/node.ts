@@ -5,8 +5,8 @@ import {
   mount,
   type NodeAnswer,
   type NodeRequest,
+  NodeResponder,
   NodeView,
-  nodeResponder,
   onNodeEnd,
   type RateLimitOptions,
   respond,
@@ -42,7 +42,7 @@ export function withRateLimit<
     const verdict = check(request, new NodeView(request, request, request.url, undefined));
     const goOn = (settled: Verdict) => {
       onNodeEnd(request, response, settled.finish);
-      if (respond(settled, nodeResponder(response))) listener(request, response);
+      if (respond(settled, new NodeResponder(response))) listener(request, response);
     };
     if (verdict instanceof Promise) void verdict.then(goOn);
     else goOn(verdict);

@@ -18,8 +18,11 @@ interface Fields {
  * limit keep the stricter one: of two that allowed the request, the one with less left.
  */
 export function applyFields(verdict: Fields, response: FieldTarget): void {
-  const keepSingle = verdict.allowed && verdict.headers.some(([name, value]) => hasLessLeft(name, value, response));
-  for (const [name, value] of verdict.headers) {
+  const { allowed, headers } = verdict;
+  const keepSingle = allowed && headers.some((field) => hasLessLeft(field, response));
+  for (const field of headers) {
+    const name = field[0];
+    const value = field[1];
     if (isItem(value)) response.set(name, LISTS.has(name) ? mergeList(textOf(response.get(name)), value) : value);
     else if (!keepSingle || !isSingle(name)) response.set(name, value);
   }
@@ -33,7 +36,9 @@ const isItem = (value: string): boolean => value.charCodeAt(0) === 0x22;
 const isSingle = (name: string): boolean => name.includes('ratelimit');
 
 /** True when the response says already that less is left than this field does. */
-function hasLessLeft(name: string, value: string, response: FieldTarget): boolean {
+function hasLessLeft(field: Field, response: FieldTarget): boolean {
+  const name = field[0];
+  const value = field[1];
   if (isItem(value) || !isSingle(name)) return false;
   const existing = textOf(response.get(name));
   if (existing === '') return false;

@@ -25,7 +25,10 @@ export function decideEach(
   background: Background,
 ): MaybePromise<readonly Decision[]> {
   const [only] = asks;
-  if (asks.length === 1 && only !== undefined) return chain(decideOne(only, options), (decision) => [decision]);
+  if (asks.length === 1 && only !== undefined) {
+    const decision = decideOne(only, options);
+    return decision instanceof Promise ? decision.then((settled) => [settled]) : [decision];
+  }
   return chain(all(askAll(asks, options, background)), (decisions) => {
     const isRefused = decisions.some(({ allowed }, i) => !allowed && asks[i]?.shadow === false);
     if (isRefused) background(giveBack(asks, decisions));

@@ -1,7 +1,7 @@
 import { applyFields, type FieldTarget } from './apply.js';
 import type { Verdict } from './gate.js';
 import { onNodeEnd } from './node-end.js';
-import { type NodeAnswer, nodeResponder } from './node-respond.js';
+import { type NodeAnswer, NodeResponder } from './node-respond.js';
 import type { NodeRequest } from './node-view.js';
 import { respond } from './respond.js';
 import { ALLOWED } from './verdict.js';
@@ -43,7 +43,7 @@ export function doneByNode(verdict: Verdict, request: object, { req, res }: Node
  */
 export function setByNode(verdict: Verdict, request: object, { req, res }: NodePair = {}): Verdict {
   if (!verdict.allowed || isPlain(request) || !req || !isHead(res)) return verdict;
-  respond(verdict, nodeResponder(res));
+  respond(verdict, new NodeResponder(res));
   onNodeEnd(req, res, verdict.finish);
   return ALLOWED;
 }

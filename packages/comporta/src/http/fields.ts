@@ -14,6 +14,8 @@ export interface LimitFields extends Pick<LimitState, 'id' | 'limit' | 'windowMs
   readonly name: string;
   /** The name as a structured-field String. */
   readonly quoted: string;
+  /** How the item of `RateLimit` begins: `"api";r=`. */
+  readonly item: string;
   /** `10;w=1`, as drafts up to 7 write a policy. */
   readonly quota: string;
   readonly windowSeconds: number;
@@ -52,6 +54,7 @@ function describeLimit(name: string, limit: Described): LimitFields {
     windowMs: limit.windowMs,
     name,
     quoted: `"${name}"`,
+    item: `"${name}";r=`,
     quota: `${integer(limit.limit)};w=${windowSeconds}`,
     windowSeconds,
     msPerUnit: limit.windowMs > SMOOTH_FROM_MS && limit.limit > 0 ? limit.windowMs / limit.limit : 0,

@@ -19,17 +19,25 @@ export type HeaderWriter = (answers: readonly Answer[]) => readonly Field[];
 
 type WrittenForm = Exclude<HeaderForm, 'none'>;
 
+type StateWriter = (answers: readonly Answer[]) => readonly Field[];
+
+const NO_FIELDS: readonly Field[] = [];
+
 /** Makes the writer of one form or several; throws `ERR_OPTION` for forms that need the same field. */
 export function createHeaderWriter(headers: unknown = 'draft-11'): HeaderWriter {
   const forms = formsOf(headers);
   const quota = forms.has('draft-11') ? 'named' : forms.has('draft-7') || forms.has('draft-6') ? 'unnamed' : undefined;
   const writers = (Object.keys(STATES) as WrittenForm[]).filter((form) => forms.has(form)).map((form) => STATES[form]);
+  const [first] = writers;
+  const states: StateWriter =
+    writers.length === 1 && first !== undefined ? first : (answers) => writers.flatMap((write) => write(answers));
   return (answers) => {
-    const fields: Field[] = [];
-    if (answers.length === 0) return fields;
-    if (quota !== undefined) fields.push(['ratelimit-policy', quotasOf(answers, quota)]);
-    for (const write of writers) write(answers, fields);
-    return fields;
+    if (answers.length === 0) return NO_FIELDS;
+    const fields = states(answers);
+    if (quota === undefined) return fields;
+    const policy: Field = ['ratelimit-policy', quotasOf(answers, quota)];
+    // Spelled out for the usual form: a list that is spread takes room for sixteen.
+    return fields.length === 1 ? [policy, fields[0] as Field] : [policy, ...fields];
   };
 }
 
@@ -54,44 +62,42 @@ function formsOf(headers: unknown): ReadonlySet<unknown> {
 }
 
 /** What each form writes of the current state. A policy that nobody counted has none: its quota is unknown. */
-const STATES: Readonly<Record<WrittenForm, (answers: readonly Answer[], fields: Field[]) => void>> = {
-  'draft-11': (answers, fields) => {
+const STATES: Readonly<Record<WrittenForm, StateWriter>> = {
+  'draft-11': (answers) => {
     let items = '';
     for (const { fields: policy, decision } of answers) {
-      for (const [i, state] of decision.limits.entries())
-        items += namedItem(items, state, policy.limits[i] as LimitFields);
+      const { limits } = decision;
+      for (let i = 0; i < limits.length; i++)
+        items += namedItem(items, limits[i] as LimitState, policy.limits[i] as LimitFields);
     }
-    if (items !== '') fields.push(['ratelimit', items]);
+    return items === '' ? NO_FIELDS : [['ratelimit', items]];
   },
-  'draft-7': (answers, fields) => {
-    const state = strictest(answers);
-    if (state === undefined) return;
-    const { limit, remaining, reset } = state;
-    fields.push(['ratelimit', `limit=${limit}, remaining=${remaining}, reset=${reset}`]);
-  },
-  'draft-6': (answers, fields) => {
-    const state = strictest(answers);
-    if (state === undefined) return;
-    fields.push(
-      ['ratelimit-limit', `${state.limit}`],
-      ['ratelimit-remaining', `${state.remaining}`],
-      ['ratelimit-reset', `${state.reset}`],
-    );
-  },
-  legacy: (answers, fields) => {
-    const state = strictest(answers);
-    if (state === undefined) return;
-    fields.push(
-      ['x-ratelimit-limit', `${state.limit}`],
-      ['x-ratelimit-remaining', `${state.remaining}`],
-      ['x-ratelimit-reset', `${state.resetAt}`],
-    );
-  },
+  'draft-7': strictly(({ limit, remaining, reset }) => [
+    ['ratelimit', `limit=${limit}, remaining=${remaining}, reset=${reset}`],
+  ]),
+  'draft-6': strictly(({ limit, remaining, reset }) => [
+    ['ratelimit-limit', `${limit}`],
+    ['ratelimit-remaining', `${remaining}`],
+    ['ratelimit-reset', `${reset}`],
+  ]),
+  legacy: strictly(({ limit, remaining, resetAt }) => [
+    ['x-ratelimit-limit', `${limit}`],
+    ['x-ratelimit-remaining', `${remaining}`],
+    ['x-ratelimit-reset', `${resetAt}`],
+  ]),
 };
 
+/** A form with room for one limit. */
+function strictly(write: (state: Single) => readonly Field[]): StateWriter {
+  return (answers) => {
+    const state = strictest(answers);
+    return state === undefined ? NO_FIELDS : write(state);
+  };
+}
+
 function namedItem(before: string, state: LimitState, limit: LimitFields): string {
-  const separator = before === '' ? '' : ', ';
-  return `${separator}${limit.quoted};r=${integer(state.remaining)};t=${effectiveWindow(state, limit)}`;
+  const item = `${limit.item}${integer(state.remaining)};t=${effectiveWindow(state, limit)}`;
+  return before === '' ? item : `, ${item}`;
 }
 
 /**

@@ -30,7 +30,7 @@ export { joinedWith } from './joined-with.js';
 export { type KeepAlive, keepAliveOf, stayAwake } from './keep-alive.js';
 export { type Mounted, mount, type RateLimitOptions } from './mount.js';
 export { type NodeResponse, onNodeEnd } from './node-end.js';
-export { type NodeAnswer, nodeResponder } from './node-respond.js';
+export { type NodeAnswer, NodeResponder } from './node-respond.js';
 export { type NodeRequest, NodeView } from './node-view.js';
 export { RateLimitRefusal } from './refusal-error.js';
 export { type Responder, respond } from './respond.js';

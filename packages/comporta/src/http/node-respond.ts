@@ -9,15 +9,29 @@ export interface NodeAnswer extends NodeResponse {
   end(body: string): unknown;
 }
 
-/** A Node response, of HTTP/1 or HTTP/2, as verdicts are written to it. */
-export function nodeResponder(response: NodeAnswer): Responder {
-  return {
-    isOpen: () => !(response.headersSent || response.writableEnded || response.destroyed),
-    get: (name) => response.getHeader(name),
-    set: (name, value) => void response.setHeader(name, value),
-    send: (status, body) => {
-      response.statusCode = status;
-      response.end(body);
-    },
-  };
+/** Writes verdicts to a Node response, of HTTP/1 or HTTP/2. A class: four closures per request cost more than all else. */
+export class NodeResponder implements Responder {
+  readonly #response: NodeAnswer;
+
+  constructor(response: NodeAnswer) {
+    this.#response = response;
+  }
+
+  isOpen(): boolean {
+    const { headersSent, writableEnded, destroyed } = this.#response;
+    return !(headersSent || writableEnded || destroyed);
+  }
+
+  get(name: string): unknown {
+    return this.#response.getHeader(name);
+  }
+
+  set(name: string, value: string): void {
+    this.#response.setHeader(name, value);
+  }
+
+  send(status: number, body: string): void {
+    this.#response.statusCode = status;
+    this.#response.end(body);
+  }
 }

@@ -9,17 +9,17 @@ import { compilePolicies } from '../policies/compile.js';
 import { Target } from '../policies/match.js';
 import { memoryStore } from '../stores/memory.js';
 import type { MaybePromise, Store } from '../stores/store.js';
-import { chain, decideEach } from './ask.js';
+import { decideEach } from './ask.js';
 import { createReportedClientOf } from './client.js';
 import { Finishing } from './finish.js';
 import type { Gate, GateOptions, Verdict } from './gate.js';
 import { checkInstances } from './gate-options.js';
 import { afterRefusal } from './given-back.js';
-import { createHeaderWriter, type HeaderWriter } from './headers.js';
+import { type Answer, createHeaderWriter, type HeaderWriter } from './headers.js';
 import { createReport, type Report } from './report.js';
 import { checkItemNames, createRule, type Rule } from './rule.js';
 import { subjectOfParts } from './subject-parts.js';
-import { type Met, tasksOf } from './tasks.js';
+import { type Met, NO_TASKS, tasksOf } from './tasks.js';
 import { ALLOWED, forbidden, UNAVAILABLE, verdictOf } from './verdict.js';
 
 /** The policies that a request met. */
@@ -31,6 +31,11 @@ interface Meeting<Request> {
 }
 
 const NOBODY: readonly string[] = [];
+// Lists that nearly always hold one entry are made so: one that grows takes room for sixteen.
+const NONE: readonly Decision[] = [];
+const NO_ASKS: readonly Met<never>[] = [];
+const NO_ANSWERS: readonly Answer[] = [];
+const NO_OPTIONS: CallOptions = {};
 /** Stands for the gate's own `deny`: no policy can have this name. */
 const GATE = ['*'];
 
@@ -111,10 +116,9 @@ export class PolicyGate<Request> implements Gate<Request> {
     const { asks, isDenied, deniedBy } = meeting;
     if (isDenied) return forbidden(deniedBy);
     if (asks.length === 0) return deniedBy === NOBODY ? ALLOWED : { ...ALLOWED, deniedBy };
-    const options: CallOptions = signal === undefined ? {} : { signal };
-    return chain(decideEach(asks, options, this.#inBackground), (decisions) =>
-      this.#conclude(view, meeting, decisions),
-    );
+    const decisions = decideEach(asks, signal === undefined ? NO_OPTIONS : { signal }, this.#inBackground);
+    if (!(decisions instanceof Promise)) return this.#conclude(view, meeting, decisions);
+    return decisions.then((settled) => this.#conclude(view, meeting, settled));
   }
 
   #meet(
@@ -123,7 +127,7 @@ export class PolicyGate<Request> implements Gate<Request> {
     only: ReadonlySet<string> | undefined,
   ): Meeting<Request> {
     const target = new Target(view);
-    const asks: Met<Request>[] = [];
+    let asks = NO_ASKS as readonly Met<Request>[];
     let deniedBy = NOBODY;
     let isDenied = false;
     for (const rule of this.#rules) {
@@ -138,22 +142,28 @@ export class PolicyGate<Request> implements Gate<Request> {
         isDenied ||= !shadow;
       } else if (rule.isAllowed?.(view, subject) !== true) {
         const plan = rule.planOf?.(view, params);
-        asks.push({ rule, limiter, shadow, subject, cost: rule.costOf(view, given), plan });
+        const ask = { rule, limiter, shadow, subject, cost: rule.costOf(view, given), plan };
+        asks = asks.length === 0 ? [ask] : [...asks, ask];
       }
     }
     return { asks, deniedBy, isDenied };
   }
 
   #conclude(view: RequestView<Request>, { asks, deniedBy }: Meeting<Request>, decisions: readonly Decision[]): Verdict {
-    const answers = asks.map(({ rule, plan }, i) => {
+    let enforced: readonly Answer[] = NO_ANSWERS;
+    let shadowed = NONE;
+    for (let i = 0; i < asks.length; i++) {
+      const { rule, plan, shadow } = asks[i] as Met<Request>;
       const decision = decisions[i] as Decision;
-      return { fields: rule.fields.of(plan, decision), decision };
-    });
-    const hasShadow = asks.some(({ shadow }) => shadow);
-    const enforced = hasShadow ? answers.filter((_, i) => asks[i]?.shadow === false) : answers;
-    const shadowed = hasShadow ? decisions.filter((_, i) => asks[i]?.shadow === true) : [];
-    const verdict = verdictOf(enforced, this.#write(afterRefusal(enforced)), { decisions, shadowed, deniedBy });
-    const tasks = verdict.allowed ? tasksOf(view, asks, decisions) : [];
+      if (shadow) {
+        shadowed = [...shadowed, decision];
+      } else {
+        const answer = { fields: rule.fields.of(plan, decision), decision };
+        enforced = enforced.length === 0 ? [answer] : [...enforced, answer];
+      }
+    }
+    const verdict = verdictOf(enforced, this.#write(afterRefusal(enforced)), decisions, shadowed, deniedBy);
+    const tasks = verdict.allowed ? tasksOf(view, asks, decisions) : NO_TASKS;
     return tasks.length === 0 ? verdict : { ...verdict, finish: this.#finishing.once(tasks) };
   }
 

@@ -9,7 +9,7 @@ export interface Met<Request> extends Ask {
   readonly rule: Rule<Request>;
 }
 
-const NONE: readonly Task[] = [];
+export const NO_TASKS: readonly Task[] = [];
 
 /** What is to be done when the response to an allowed request has ended. */
 export function tasksOf<Request>(
@@ -17,7 +17,7 @@ export function tasksOf<Request>(
   asks: readonly Met<Request>[],
   decisions: readonly Decision[],
 ): readonly Task[] {
-  if (asks.every(({ rule }) => rule.finalCost === undefined && !rule.holds)) return NONE;
+  if (asks.every(({ rule }) => rule.finalCost === undefined && !rule.holds)) return NO_TASKS;
   const tasks: Task[] = [];
   for (let i = 0; i < asks.length; i++) {
     const ask = asks[i] as Met<Request>;

@@ -1,3 +1,4 @@
+import type { Decision } from '../core/decision.js';
 import { denialOf, FORBIDDEN, OUTAGE } from './denial.js';
 import type { Verdict } from './gate.js';
 import type { Answer, Field } from './headers.js';
@@ -22,12 +23,15 @@ export function forbidden(deniedBy: readonly string[]): Verdict {
 export function verdictOf(
   enforced: readonly Answer[],
   fields: readonly Field[],
-  { decisions, shadowed, deniedBy }: Told,
+  decisions: readonly Decision[],
+  shadowed: readonly Decision[],
+  deniedBy: readonly string[],
 ): Verdict {
-  const refused = enforced.filter(({ decision }) => !decision.allowed);
-  if (refused.length === 0) {
+  if (enforced.every(isAdmitted)) {
     return { allowed: true, status: 0, headers: fields, body: '', decisions, shadowed, deniedBy };
   }
-  const { status, headers, body } = denialOf(refused);
+  const { status, headers, body } = denialOf(enforced.filter((answer) => !isAdmitted(answer)));
   return { allowed: false, status, headers: [...headers, ...fields], body, decisions, shadowed, deniedBy };
 }
+
+const isAdmitted = ({ decision }: Answer): boolean => decision.allowed;

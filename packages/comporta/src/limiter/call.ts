@@ -1,25 +1,79 @@
+import type { Decision } from '../core/decision.js';
 import type { Emitter, LimiterEvents } from '../core/events.js';
 import type { Clock } from '../core/time.js';
-import type { ActionReply, Plan, StoreReply } from '../stores/store.js';
+import type { Question } from '../resilience/question.js';
+import type { ActionReply, MaybePromise, Plan, StoreReply, Terms } from '../stores/store.js';
 import type { CallOptions } from './limiter.js';
 import type { Told } from './told.js';
-import type { Variants } from './variants.js';
+import type { Variant, Variants } from './variants.js';
 import type { WaitSettings } from './wait.js';
 
-/** One decision that is asked for. */
-export interface Call {
-  readonly kind: 'consume' | 'peek' | 'take' | 'reserve';
+/** What is asked: a look, a charge, a part, or a charge that is settled later. */
+type Kind = 'consume' | 'peek' | 'take' | 'reserve';
+
+/** Makes the caller's answer of the store's. */
+type Word = (call: Call, reply: StoreReply) => MaybePromise<Decision>;
+
+/** What each call of a limiter begins with. */
+export interface CallStart {
+  readonly kind: Kind;
+  readonly subject: string;
+  readonly cost: number;
+  readonly id: string;
+  readonly options: CallOptions | undefined;
+  /** Listeners hear of the decision. */
+  readonly isTold: boolean;
+  readonly holdMs: number;
+}
+
+/** One decision that is asked for. It is its own question to the guard: each further object would cost a tenth of it. */
+export class Call implements CallStart, Question<MaybePromise<Decision>> {
+  readonly kind: Kind;
   readonly subject: string;
   readonly cost: number;
   readonly id: string;
   readonly holdMs: number;
   readonly options: CallOptions | undefined;
-  /** Listeners hear of the decision. */
   readonly isTold: boolean;
   /** When it began, for those who measure; `undefined` while nobody does. */
   readonly startedMs: number | undefined;
   /** Where terms may make it begin anew: when it began. */
   readonly sinceUs: number;
+  /** The limits that it is asked of, and the time limit: others when it begins anew. */
+  variant: Variant;
+  timeoutMs: number | undefined;
+  readonly #word: Word;
+
+  constructor(start: CallStart, variant: Variant, startedMs: number | undefined, sinceUs: number, word: Word) {
+    this.kind = start.kind;
+    this.subject = start.subject;
+    this.cost = start.cost;
+    this.id = start.id;
+    this.holdMs = start.holdMs;
+    this.options = start.options;
+    this.isTold = start.isTold;
+    this.startedMs = startedMs;
+    this.sinceUs = sinceUs;
+    this.variant = variant;
+    this.timeoutMs = start.options?.timeoutMs;
+    this.#word = word;
+  }
+
+  get operation(): 'consume' | 'peek' {
+    return this.kind === 'peek' ? 'peek' : 'consume';
+  }
+
+  get signal(): AbortSignal | undefined {
+    return this.options?.signal;
+  }
+
+  get terms(): Terms | undefined {
+    return this.variant.terms;
+  }
+
+  word(reply: StoreReply): MaybePromise<Decision> {
+    return this.#word(this, reply);
+  }
 }
 
 /** What was granted passes, whatever a further request would have to wait. */

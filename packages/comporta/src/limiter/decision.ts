@@ -16,26 +16,24 @@ export function isLook({ id }: Decision): boolean {
   return id.startsWith(LOOK);
 }
 
-/** What a store was asked. */
-export interface Asked {
-  readonly policy: string;
-  readonly limits: Plan['limits'];
-  readonly subject: string;
-  readonly cost: number;
-  readonly id: string;
-}
-
 /** A new id of a decision that is only a look. */
 export const nextLookId = (): string => LOOK + nextId();
 
 /** Words a store's numbers as a decision. */
-export function toDecision({ policy, limits: of, subject, cost, id }: Asked, reply: StoreReply): Decision {
+export function toDecision(
+  policy: string,
+  of: Plan['limits'],
+  subject: string,
+  cost: number,
+  id: string,
+  reply: StoreReply,
+): Decision {
   const { numbers, degraded, atUs, blockedMs } = reply;
-  const limits: LimitState[] = [];
+  const limits = new Array<LimitState>(Math.ceil(numbers.length / 4));
   let binding: LimitState | undefined;
-  for (let i = 0; numbers.length > i * 4; i++) {
+  for (let i = 0; i < limits.length; i++) {
     const state = stateOf(of, numbers, i);
-    limits.push(state);
+    limits[i] = state;
     if (binding === undefined || bindsMore(state, binding)) binding = state;
   }
   const allowed = binding === undefined ? degraded?.mode === 'open' : binding.retryAfterMs === 0;
@@ -86,7 +84,8 @@ function stateOf(limits: Plan['limits'], numbers: readonly number[], i: number):
 
 /** The longer wait binds; among limits that admit, the one with less left. */
 function bindsMore(a: LimitState, b: LimitState): boolean {
-  const [waitA, waitB] = [a.retryAfterMs ?? Number.POSITIVE_INFINITY, b.retryAfterMs ?? Number.POSITIVE_INFINITY];
+  const waitA = a.retryAfterMs ?? Number.POSITIVE_INFINITY;
+  const waitB = b.retryAfterMs ?? Number.POSITIVE_INFINITY;
   return waitA !== waitB ? waitA > waitB : a.remaining < b.remaining;
 }
 

@@ -6,7 +6,7 @@ import type { LimiterEvents, Listener } from '../core/events.js';
 import { checkSubject } from '../stores/keyspace.js';
 import type { ActionReply, MaybePromise, StoreReply } from '../stores/store.js';
 import { Actions } from './actions.js';
-import { type Call, granted, type LimiterParts } from './call.js';
+import { Call, granted, type LimiterParts } from './call.js';
 import { checkCall, checkCost, checkDecision, checkListener, checkRefund } from './check.js';
 import { isLook, nextId, nextLookId, toDecision } from './decision.js';
 import type { AcquireOptions, Lease } from './lease.js';
@@ -14,7 +14,7 @@ import type { CallOptions, Limiter, PlanOption } from './limiter.js';
 import { promised } from './promised.js';
 import { checkReserve, type Reservation, type ReserveOptions, type Settlement } from './reservation.js';
 import type { Override } from './terms.js';
-import type { Variant, Variants } from './variants.js';
+import type { Variants } from './variants.js';
 import { checkWaitOptions, WaitingRoom, type WaitOptions } from './wait.js';
 
 type Answer = MaybePromise<Decision>;
@@ -27,6 +27,7 @@ export class GuardedLimiter implements Limiter {
   readonly #variants: Variants;
   readonly #waiting: WaitingRoom;
   readonly #actions: Actions;
+  readonly #word = (call: Call, reply: StoreReply): Answer => this.#wordOf(call, reply, call.cost);
   #closed = false;
 
   constructor(parts: LimiterParts) {
@@ -99,7 +100,7 @@ export class GuardedLimiter implements Limiter {
     const { call, holdMs, onExpiry } = checkReserve(options);
     const cost = this.#check(subject, call);
     const kind = onExpiry === 'release' ? 'reserve' : 'consume';
-    const decision = await this.#ask(kind, subject, cost, call, { holdMs });
+    const decision = await this.#ask(kind, subject, cost, call, holdMs);
     return { ...decision, holdMs, onExpiry };
   }
 
@@ -173,57 +174,56 @@ export class GuardedLimiter implements Limiter {
     subject: string,
     cost: number,
     options: CallOptions | undefined,
-    { id = kind === 'peek' ? nextLookId() : nextId(), holdMs = 0, isTold = kind !== 'peek' }: Partial<Call> = {},
-  ): MaybePromise<Decision> {
+    holdMs = 0,
+    isTold = kind !== 'peek',
+  ): Answer {
     const { plan, clock, told } = this.#parts;
+    const id = kind === 'peek' ? nextLookId() : nextId();
     const sinceUs = plan.haveTerms === true ? clock.nowUs() : 0;
-    const call = { kind, subject, cost, id, holdMs, options, isTold, startedMs: told.start(), sinceUs };
-    return this.#put(this.#variants.of(subject, options?.plan), call, options?.timeoutMs);
+    const variant = this.#variants.of(subject, options?.plan);
+    const start = { kind, subject, cost, id, options, isTold, holdMs };
+    return this.#put(new Call(start, variant, told.start(), sinceUs, this.#word));
   }
 
   /** For the first that waits. Called by timers: what `planOf` throws must reach who waits and nobody else. */
   #askInTurn(subject: string, cost: number): Answer {
     try {
-      return this.#ask('consume', subject, cost, undefined, { isTold: false });
+      return this.#ask('consume', subject, cost, undefined, 0, false);
     } catch (error) {
       return Promise.reject(error);
     }
   }
 
-  #put(variant: Variant, call: Call, timeoutMs: number | undefined): MaybePromise<Decision> {
-    const { kind, subject, cost, id, holdMs, options } = call;
-    const { guard, terms } = variant;
-    const signal = options?.signal;
-    if (kind === 'consume' || kind === 'peek') {
-      const word = (reply: StoreReply) => this.#word(variant, call, reply, cost);
-      // Spelled out: spreading an object here costs more than the whole decision in memory.
-      return guard.decide<Answer>({ operation: kind, subject, cost, id, timeoutMs, signal, terms, word }) as Answer;
-    }
+  #put(call: Call): Answer {
+    const { kind, subject, cost, id, holdMs, variant } = call;
+    if (kind === 'consume' || kind === 'peek') return variant.guard.decide<Answer>(call) as Answer;
+    const { timeoutMs, signal, terms } = call;
     const action = kind === 'take' ? { kind, subject, cost, id } : { kind, subject, cost, id, holdMs };
     const word = (reply: ActionReply) =>
-      kind === 'take' ? this.#word(variant, call, granted(reply), reply.word) : this.#word(variant, call, reply, cost);
-    return guard.take<Answer>({ action, timeoutMs, signal, terms, word }) as Answer;
+      kind === 'take' ? this.#wordOf(call, granted(reply), reply.word) : call.word(reply);
+    return variant.guard.take<Answer>({ action, timeoutMs, signal, terms, word }) as Answer;
   }
 
-  #word(variant: Variant, call: Call, reply: StoreReply, cost: number): Answer {
-    if (reply.terms !== undefined) return this.#again(variant, call, reply.terms);
-    const { subject, id } = call;
-    const decision = toDecision({ policy: this.policy, limits: variant.limits, subject, cost, id }, reply);
+  #wordOf(call: Call, reply: StoreReply, cost: number): Answer {
+    if (reply.terms !== undefined) return this.#again(call, reply.terms);
+    const { subject, id, variant } = call;
+    const decision = toDecision(this.policy, variant.limits, subject, cost, id, reply);
     if (decision.degraded !== undefined) this.#actions.disown(decision, variant);
     if (call.isTold) this.#parts.told.tell(decision, call.options?.shadow, call.startedMs);
     return decision;
   }
 
   /** The store holds other terms for the subject: nothing was decided. However often, the time limit runs on. */
-  #again(variant: Variant, call: Call, terms: string): Answer {
-    const { subject, options, sinceUs } = call;
+  #again(call: Call, terms: string): Answer {
+    const { subject, options, sinceUs, variant } = call;
     const { clock, timeoutMs } = this.#parts;
     this.#variants.learn(subject, terms);
     const passedMs = (clock.nowUs() - sinceUs) / 1000;
-    const leftMs = Math.max(0, (options?.timeoutMs ?? timeoutMs) - passedMs);
+    call.timeoutMs = Math.max(0, (options?.timeoutMs ?? timeoutMs) - passedMs);
     // Told what was sent: bytes that are no text, which the client cannot repeat.
     const choice = terms === variant.terms?.replaced ? 'despite' : 'of';
-    return this.#put(this.#variants[choice](subject, options?.plan), call, leftMs);
+    call.variant = this.#variants[choice](subject, options?.plan);
+    return this.#put(call);
   }
 
   #check(subject: string, options: CallOptions | undefined): number {

@@ -72,7 +72,7 @@ export class Asker {
       this.#blame(node, subject, error, limitMs, sentAtMs);
       return onError(error, name);
     };
-    const waiter: Waiter = { isOver: false, timeoutMs: limitMs };
+    const waiter: Waiter = { isOver: false, timeoutMs: limitMs, isHeld: false, onOver: undefined };
     let work: MaybePromise<T>;
     try {
       work = start(waiter);

@@ -26,6 +26,7 @@ export function withDeadline<T, R>(work: Promise<T>, race: Race<T, R>): Promise<
     const settle = (isValue: boolean, outcome: unknown) => {
       if (waiter.isOver) return;
       waiter.isOver = true;
+      waiter.onOver?.();
       stopTimer();
       forget?.();
       try {
@@ -34,10 +35,10 @@ export function withDeadline<T, R>(work: Promise<T>, race: Race<T, R>): Promise<
         reject(error);
       }
     };
-    const abort = () => settle(false, new StoreError('aborted', 'the caller aborted'));
-    const stopTimer = clock.startTimer(timeoutMs, () =>
-      settle(false, new StoreError('timeout', `no answer within ${timeoutMs} ms`)),
-    );
+    const fail = (kind: 'aborted' | 'timeout', message: string) =>
+      settle(false, new StoreError(kind, message, { isUnsent: waiter.isHeld === true }));
+    const stopTimer = clock.startTimer(timeoutMs, () => fail('timeout', `no answer within ${timeoutMs} ms`));
+    const abort = () => fail('aborted', 'the caller aborted');
     const forget = signal === undefined ? undefined : onAbort(signal, abort);
     work.then(
       (value) => {

@@ -14,7 +14,7 @@ import { Asker } from './asker.js';
 import type { StoreHealth } from './health.js';
 import type { LocalShare } from './local-share.js';
 import { type Creditor, PayBack } from './pay-back.js';
-import type { GuardOptions, Question, Taking, TakingAction } from './question.js';
+import type { GuardOptions, Question, RefusalMemory, Taking, TakingAction } from './question.js';
 import type { Reports } from './reports.js';
 
 /** A blocked subject has no numbers. */
@@ -31,6 +31,7 @@ export class Guard {
   readonly #asker: Asker;
   readonly #reports: Reports;
   readonly #onAnswered: () => void;
+  readonly #refusals: RefusalMemory | undefined;
   readonly #payBack: PayBack | undefined;
 
   constructor(plan: Plan, store: PolicyStore, local: LocalShare, health: StoreHealth, options: GuardOptions) {
@@ -39,15 +40,28 @@ export class Guard {
     this.#asker = new Asker(store, health, options.clock, options.timeoutMs);
     this.#reports = options.reports;
     this.#onAnswered = options.onAnswered;
+    this.#refusals = options.refusals;
     const isOwing = options.mode === 'local' && options.payBack && store.force !== undefined;
     this.#payBack = isOwing ? new PayBack(plan, options.clock, this.#creditor()) : undefined;
   }
 
   decide<R>(question: Question<R>): MaybePromise<R> {
-    const { operation, subject, cost, signal, word } = question;
-    const standIn = (error: unknown, node: string): R => this.#standIn(question, error, node);
-    if (signal?.aborted === true)
-      return standIn(new StoreError('aborted', 'the caller had aborted before the call'), '');
+    const { operation, subject, cost, signal } = question;
+    if (signal?.aborted === true) {
+      return this.#standIn(question, new StoreError('aborted', 'the caller had aborted before the call'), '');
+    }
+    const store = this.#store;
+    if (store.isLocal === true)
+      return question.word(store[operation](subject, cost, undefined, question.terms, question.id) as StoreReply);
+    return this.#decideRemotely(question);
+  }
+
+  #decideRemotely<R>(question: Question<R>): MaybePromise<R> {
+    const { operation, subject, cost, signal } = question;
+    const refusals = operation === 'consume' ? this.#refusals : undefined;
+    const known = refusals?.answer(subject, cost);
+    if (known !== undefined) return question.word(known);
+    const sent = refusals?.sent();
     return this.#asker.ask({
       subject,
       signal,
@@ -56,9 +70,10 @@ export class Guard {
       onValue: (reply: StoreReply, node) => {
         this.#answered(node);
         this.#local.saw(subject, reply);
-        return word(reply);
+        if (sent !== undefined) refusals?.heard(subject, cost, sent, reply);
+        return question.word(reply);
       },
-      onError: standIn,
+      onError: (error, node) => this.#standIn(question, error, node),
     });
   }
 
@@ -108,9 +123,20 @@ export class Guard {
   }
 
   #acting(action: Action, waiter: Waiter, terms: Terms | undefined): MaybePromise<ActionReply> {
-    if (this.#store.act === undefined)
-      throw new StoreError('misconfigured', 'the store only decides', { isUnsent: true });
-    return this.#store.act(action, waiter, terms);
+    const store = this.#store;
+    if (store.act === undefined) throw new StoreError('misconfigured', 'the store only decides', { isUnsent: true });
+    return this.#changing(action.subject, () => store.act?.(action, waiter, terms) as MaybePromise<ActionReply>);
+  }
+
+  /** Refusals are forgotten before a change, for what is asked after it, and after it, for what it overtook. */
+  #changing<T>(subject: string, change: () => MaybePromise<T>): MaybePromise<T> {
+    const refusals = this.#refusals;
+    if (refusals === undefined) return change();
+    refusals.drop(subject);
+    const work = change();
+    if (work instanceof Promise) return work.finally(() => refusals.drop(subject));
+    refusals.drop(subject);
+    return work;
   }
 
   /** Refunds where the charge was made; false when the store cannot be reached in time. */
@@ -120,7 +146,10 @@ export class Guard {
       return degraded.mode === 'local' && this.#local.refund(charge) > 0;
     }
     try {
-      return (await this.#bounded(charge.subject, (waiter) => this.#store.refund(charge, waiter))) > 0;
+      const given = await this.#bounded(charge.subject, (waiter) =>
+        this.#changing(charge.subject, () => this.#store.refund(charge, waiter)),
+      );
+      return given > 0;
     } catch {
       return false;
     }
@@ -130,7 +159,9 @@ export class Guard {
   async reset(subject: string): Promise<number> {
     this.#payBack?.forget(subject);
     try {
-      return await this.#bounded(subject, (waiter) => this.#store.reset(subject, waiter));
+      return await this.#bounded(subject, (waiter) =>
+        this.#changing(subject, () => this.#store.reset(subject, waiter)),
+      );
     } finally {
       // Last, for over memory the two are one and the count is the store's.
       this.#local.reset(subject);
@@ -167,14 +198,15 @@ export class Guard {
     });
   }
 
-  #standIn<R>({ operation, subject, cost, id, word }: Question<R>, error: unknown, node: string): R {
+  #standIn<R>(question: Question<R>, error: unknown, node: string): R {
+    const { operation, subject, cost, id } = question;
     const degraded = this.#reports.failed(error, node, subject);
-    if (degraded.mode !== 'local') return word({ atUs: 0, numbers: [], degraded });
+    if (degraded.mode !== 'local') return question.word({ atUs: 0, numbers: [], degraded });
     const reply = this.#local.decide({ operation, subject, cost, id }, () => this.#payBack?.owed(subject));
     // Where the store may have been reached it may have charged already: better once too few than twice.
     const isOwed = operation === 'consume' && error instanceof StoreError && error.isUnsent && isAdmitted(reply);
     if (isOwed) this.#payBack?.record(subject, cost, reply.atUs, id);
-    return word({ ...reply, degraded });
+    return question.word({ ...reply, degraded });
   }
 
   #standInFor<R>(action: TakingAction, word: (reply: ActionReply) => R, error: unknown, node: string): R {
@@ -202,7 +234,8 @@ export class Guard {
     return {
       isBack: (subject) => this.#asker.isBack(subject),
       pay: async (subject, amounts) => {
-        const start = (waiter: Waiter) => this.#store.force?.(subject, amounts, waiter) ?? 0;
+        const start = (waiter: Waiter) =>
+          this.#changing(subject, () => this.#store.force?.(subject, amounts, waiter) ?? 0);
         return this.#asker.ask({ subject, start, signal: undefined, timeoutMs: undefined, onValue, onError });
       },
     };

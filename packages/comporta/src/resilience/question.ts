@@ -11,8 +11,29 @@ export interface GuardOptions {
   readonly clock: Clock;
   /** Shared by all guards of a limiter. */
   readonly reports: Reports;
+  /** Shared by all guards of a limiter; left out where every question goes to the store. */
+  readonly refusals?: RefusalMemory | undefined;
   /** Told of every answer of the store. */
   onAnswered(): void;
+}
+
+/** When the store was asked. */
+export interface Sent {
+  readonly atUs: number;
+  /** Changes of subjects until then. */
+  readonly turn: number;
+}
+
+/** What the store said of subjects without room, as long as only time can give them some. */
+export interface RefusalMemory {
+  /** What the store would answer now, where that is a refusal for sure. */
+  answer(subject: string, cost: number): StoreReply | undefined;
+  /** The store is about to be asked. */
+  sent(): Sent;
+  /** The store's answer to what was sent then. */
+  heard(subject: string, cost: number, sent: Sent, reply: StoreReply): void;
+  /** A subject may have more room than was said. */
+  drop(subject: string): void;
 }
 
 /** One question to the store. */

@@ -26,6 +26,7 @@ const isAvoidable = (numbers: readonly number[]): boolean => {
 
 /** The memory store as one policy sees it; tests look into its tables. */
 export class MemoryPolicy implements PolicyStore {
+  readonly isLocal = true;
   readonly #limits: MemoryLimits;
   readonly #refunds: MemoryTable;
   readonly #reservations: MemoryReservations;
@@ -49,7 +50,8 @@ export class MemoryPolicy implements PolicyStore {
   }
 
   consume(text: string, cost: number, _waiter?: Waiter, terms?: Terms, id = ''): StoreReply {
-    const [subject, at] = [shortSubject(text), this.#now()];
+    const subject = shortSubject(text);
+    const at = this.#now();
     const shut = this.#gates?.check(subject, at, true, terms);
     if (shut !== undefined) return { atUs: at.us, numbers: [], ...shut };
     const numbers = this.#limits.consume(subject, cost, at, id);

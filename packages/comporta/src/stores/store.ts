@@ -114,6 +114,8 @@ export interface ActionReply extends StoreReply {
 
 /** A store as one policy sees it. Failures reject with a {@link StoreError}; denials are replies. */
 export interface PolicyStore {
+  /** Answers at once and cannot fail: there is nothing to guard against. */
+  readonly isLocal?: true;
   /** Decides and charges all limits, or none when one of them refuses. `cost` is at least 1. */
   consume(subject: string, cost: number, waiter?: Waiter, terms?: Terms, id?: string): MaybePromise<StoreReply>;
   /** As `consume` would decide, with no write of any kind. */
