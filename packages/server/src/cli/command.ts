@@ -18,6 +18,12 @@ export interface Values {
   readonly limits?: string;
   readonly by?: string;
   readonly once?: boolean;
+  readonly rps?: string;
+  readonly subjects?: string;
+  readonly replicas?: string;
+  readonly load?: string;
+  readonly memory?: string;
+  readonly hottest?: string;
   readonly help?: boolean;
   /** The word that a command takes beside its options. */
   readonly word?: string;

@@ -3,12 +3,13 @@ import { check } from './check.js';
 import { type Command, readArguments, UsageError } from './command.js';
 import { doctor } from './doctor.js';
 import { keys } from './keys.js';
+import { plan } from './plan.js';
 import { schema } from './schema.js';
 import { serve } from './serve.js';
 import { top } from './top.js';
 import { version } from './version.js';
 
-const COMMANDS: readonly Command[] = [serve, check, doctor, keys, top, schema];
+const COMMANDS: readonly Command[] = [serve, check, doctor, keys, top, plan, schema];
 
 /** Runs one command and sets the exit code: 0 done, 1 it failed, 2 it was called wrongly. */
 export async function runCli(words: readonly string[]): Promise<void> {

@@ -1,0 +1,106 @@
+import { bytesOf, FIGURES, type Figures } from './figures.js';
+
+/** One limit of a policy, as far as its cost goes. */
+export interface PlannedLimit {
+  readonly algorithm: string;
+  /** Entries that a busy subject has: the limit of an exact log, or the holders of a concurrency limit. */
+  readonly entries: number;
+}
+
+/** What is to be carried. */
+export interface Demand {
+  readonly decisionsPerSecond: number;
+  /** Subjects that are seen within the longest window. */
+  readonly subjects: number;
+  readonly limits: readonly PlannedLimit[];
+  /** Replicas of each master. */
+  readonly replicas: number;
+  /** Share of a master's one processor that may be used: the rest is for bursts and for a master that fails. */
+  readonly load: number;
+  /** Memory that one server may fill. */
+  readonly memoryBytes: number;
+  /** Decisions per second of the busiest subject, where known. */
+  readonly hottestPerSecond: number | undefined;
+}
+
+/** What it takes. */
+export interface Plan {
+  readonly masters: number;
+  readonly servers: number;
+  /** What asks for so many masters. */
+  readonly bound: 'processor' | 'memory' | 'one is enough';
+  readonly cpuUsPerDecision: number;
+  readonly bytesPerSubject: number;
+  readonly eachMaster: {
+    /** Share of its processor. */
+    readonly load: number;
+    readonly memoryBytes: number;
+    /** Bytes per second: received, sent to clients, and sent to each replica. */
+    readonly inBytes: number;
+    readonly outBytes: number;
+    readonly replicaBytes: number;
+  };
+  /** How many times the demand these masters carry at the load that was asked for. */
+  readonly room: number;
+  /** Decisions per second that one subject can have: all of it lives on one master. */
+  readonly subjectPerSecond: number;
+  /** The busiest subject needs more than that. */
+  readonly isTooHot: boolean;
+}
+
+/** Memory beside what Redis counts per key: fragmentation, buffers, keys that wait to expire. */
+const MEMORY_MARGIN = 1.3;
+
+/** Nodes of the smallest cluster that can elect a new master. */
+const CLUSTER_MASTERS_MIN = 3;
+
+/** Reckons from measured costs; whole servers, rounded up. */
+export function planFor(demand: Demand): Plan {
+  const { decisionsPerSecond, subjects, limits, replicas, load, memoryBytes, hottestPerSecond } = demand;
+  const cpuUsPerDecision = cpuOf(limits);
+  const bytesPerSubject = Math.round(
+    limits.reduce((sum, { algorithm, entries }) => sum + bytesOf(figuresOf(algorithm), entries), 0),
+  );
+  const byProcessor = (decisionsPerSecond * cpuUsPerDecision) / (1e6 * load);
+  const byMemory = (subjects * bytesPerSubject * MEMORY_MARGIN) / memoryBytes;
+  const needed = Math.max(1, Math.ceil(byProcessor), Math.ceil(byMemory));
+  const masters = needed === 1 ? 1 : Math.max(CLUSTER_MASTERS_MIN, needed);
+  const perSecond = decisionsPerSecond / masters;
+  const bytes = (key: 'inBytes' | 'outBytes' | 'replicaBytes') => Math.round(perSecond * sumOf(limits, key));
+  const subjectPerSecond = Math.floor((1e6 * load) / cpuUsPerDecision);
+  return {
+    masters,
+    servers: masters * (1 + replicas),
+    bound: needed === 1 ? 'one is enough' : byProcessor >= byMemory ? 'processor' : 'memory',
+    cpuUsPerDecision,
+    bytesPerSubject,
+    eachMaster: {
+      load: (perSecond * cpuUsPerDecision) / 1e6,
+      memoryBytes: Math.round((subjects / masters) * bytesPerSubject * MEMORY_MARGIN),
+      inBytes: bytes('inBytes'),
+      outBytes: bytes('outBytes'),
+      replicaBytes: replicas === 0 ? 0 : bytes('replicaBytes'),
+    },
+    room: masters / Math.max(byProcessor, byMemory, Number.MIN_VALUE),
+    subjectPerSecond,
+    isTooHot: hottestPerSecond !== undefined && hottestPerSecond > subjectPerSecond,
+  };
+}
+
+function figuresOf(algorithm: string): Figures {
+  const figures = FIGURES[algorithm];
+  if (figures === undefined) throw new RangeError(`no figures of ${algorithm}`);
+  return figures;
+}
+
+/** The costliest limit with its call; the others only add themselves. */
+function cpuOf(limits: readonly PlannedLimit[]): number {
+  const all = limits.map(({ algorithm }) => figuresOf(algorithm));
+  const added = all.reduce((sum, { furtherCpuUs }) => sum + furtherCpuUs, 0);
+  return Math.max(...all.map(({ cpuUs, furtherCpuUs }) => cpuUs - furtherCpuUs)) + added;
+}
+
+/** One call carries all limits of a subject: each further one adds less than it takes by itself, so this is the most. */
+function sumOf(limits: readonly PlannedLimit[], key: 'inBytes' | 'outBytes' | 'replicaBytes'): number {
+  return limits.reduce((sum, { algorithm }) => sum + figuresOf(algorithm)[key], 0);
+}

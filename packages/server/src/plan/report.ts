@@ -1,0 +1,63 @@
+import type { Demand, Plan } from './plan.js';
+
+const count = (value: number): string => Math.round(value).toLocaleString('en-US');
+
+const UNITS = ['B', 'kB', 'MB', 'GB', 'TB'] as const;
+
+/** `4.2 GB`, in powers of 1,000. */
+export function bytesText(bytes: number): string {
+  const power = bytes < 1000 ? 0 : Math.min(UNITS.length - 1, Math.floor(Math.log10(bytes) / 3));
+  const value = bytes / 1000 ** power;
+  return `${value < 10 && power > 0 ? value.toFixed(1) : Math.round(value)} ${UNITS[power]}`;
+}
+
+const percent = (share: number): string => `${share < 0.1 ? (share * 100).toFixed(1) : Math.round(share * 100)} %`;
+
+const REASONS: Readonly<Record<Plan['bound'], string>> = {
+  processor: 'the processor asks for so many: Redis decides on one core of each master',
+  memory: 'memory asks for so many',
+  'one is enough': 'one master carries it; replicas and Sentinel, or a cluster of three, are for when it fails',
+};
+
+/** A plan as a person reads it. */
+export function planText(demand: Demand, plan: Plan): string {
+  const { decisionsPerSecond, subjects, limits, replicas, load, hottestPerSecond } = demand;
+  const { eachMaster, room, subjectPerSecond } = plan;
+  const names = limits.map(({ algorithm, entries }) => (entries > 1 ? `${algorithm}=${count(entries)}` : algorithm));
+  const rows: (readonly [string, string])[] = [
+    ['Redis', serversText(plan, replicas)],
+    ['because', REASONS[plan.bound]],
+    ['a decision', `${plan.cpuUsPerDecision.toFixed(1)} µs of Redis`],
+    ['a subject', `${bytesText(plan.bytesPerSubject)} of memory`],
+    [
+      'each master',
+      `${percent(eachMaster.load)} of its core (${percent(load)} may be used), ${bytesText(eachMaster.memoryBytes)} of memory`,
+    ],
+    ['its network', networkText(plan, replicas)],
+    ['room left', `${room.toFixed(1)} times this demand`],
+    ['one subject', `at most ${count(subjectPerSecond)} decisions/s, since all of it lives on one master`],
+  ];
+  const lines = rows.map(([name, text]) => `  ${name.padEnd(14)}${text}`);
+  const title = `${count(decisionsPerSecond)} decisions/s on ${count(subjects)} subjects: ${names.join(', ')}`;
+  return `${title}\n\n${lines.join('\n')}\n${plan.isTooHot ? tooHot(hottestPerSecond ?? 0) : ''}`;
+}
+
+const several = (number: number, one: string): string => `${count(number)} ${one}${number === 1 ? '' : 's'}`;
+
+function serversText({ masters, servers }: Plan, replicas: number): string {
+  if (replicas === 0) return `${several(masters, 'master')} without replicas`;
+  return `${several(masters, 'master')} with ${several(replicas, 'replica')}${masters === 1 ? '' : ' each'}: ${servers} servers`;
+}
+
+function networkText({ eachMaster }: Plan, replicas: number): string {
+  const { inBytes, outBytes, replicaBytes } = eachMaster;
+  const toReplicas = replicas === 0 ? '' : `, ${bytesText(replicaBytes)}/s to each replica`;
+  return `${bytesText(inBytes)}/s in, ${bytesText(outBytes)}/s out${toReplicas}`;
+}
+
+function tooHot(hottest: number): string {
+  return `
+warning: the busiest subject needs ${count(hottest)} decisions/s, more than one master can give it, however many there
+are. Refusals are answered by each process for a moment by themselves (holds); for what is admitted, see leases.
+`;
+}

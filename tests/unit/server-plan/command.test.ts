@@ -1,0 +1,50 @@
+import { afterEach, expect, test, vi } from 'vitest';
+import { runCli } from '../../../packages/server/src/cli/run.js';
+
+afterEach(() => {
+  vi.restoreAllMocks();
+  process.exitCode = 0;
+});
+
+async function run(
+  ...words: readonly string[]
+): Promise<{ readonly out: string; readonly error: string; code: unknown }> {
+  const [out, error] = [[] as string[], [] as string[]];
+  vi.spyOn(process.stdout, 'write').mockImplementation((text) => out.push(String(text)) > 0);
+  vi.spyOn(process.stderr, 'write').mockImplementation((text) => error.push(String(text)) > 0);
+  await runCli(['plan', ...words]);
+  return { out: out.join(''), error: error.join(''), code: process.exitCode };
+}
+
+const LOAD = ['--rps', '50k', '--subjects', '1.5M'];
+
+test('a plan is printed for people', async () => {
+  const { out, code } = await run(...LOAD, '--limits', 'tokenBucket,slidingWindow=100');
+  expect(out).toContain('50,000 decisions/s on 1,500,000 subjects');
+  expect(code).toBe(0);
+});
+
+test('and for programs', async () => {
+  const { out } = await run(...LOAD, '--limits', 'tokenBucket', '--json', '--replicas', '0');
+  expect(JSON.parse(out)).toMatchObject({ eachMaster: { replicaBytes: 0 } });
+});
+
+test.each([
+  [['--limits', 'tokenBucket'], '--rps is missing'],
+  [['--rps', 'many', '--subjects', '1', '--limits', 'tokenBucket'], '--rps expected a number'],
+  [['--rps', '0', '--subjects', '1', '--limits', 'tokenBucket'], '--rps expected a number'],
+  [[...LOAD], '--limits is missing'],
+  [[...LOAD, '--limits', 'tokenBuckt'], 'did you mean tokenBucket?'],
+  [[...LOAD, '--limits', 'toString'], 'no algorithm "toString"'],
+  [[...LOAD, '--limits', 'slidingWindow'], 'slidingWindow=1000'],
+  [[...LOAD, '--limits', 'slidingWindow=0'], 'slidingWindow=1000'],
+  [[...LOAD, '--limits', 'tokenBucket=5'], 'without "="'],
+  [[...LOAD, '--limits', Array(9).fill('tokenBucket').join()], 'at most 8'],
+  [[...LOAD, '--limits', 'tokenBucket', '--replicas', '-1'], '--replicas'],
+  [[...LOAD, '--limits', 'tokenBucket', '--load', '101'], '--load'],
+  [[...LOAD, '--limits', 'tokenBucket', '--memory', '4'], '--memory'],
+])('%j is refused, and what is wrong is named', async (words, message) => {
+  const { error, code } = await run(...words);
+  expect(error).toContain(message);
+  expect(code).toBe(2);
+});
