@@ -15,6 +15,7 @@ const slow = [
   'tests/unit/server-metrics/bounds.test.ts',
   'tests/unit/server-{api,admin}/{fuzz,routes}.test.ts',
   'tests/unit/stores/memory-{tables,growth}.test.ts',
+  'tests/unit/limiter/unit-lease-bounds.test.ts',
 ];
 /** Times are measured on machines that others use too: what fails twice in a row is a fault. */
 const measured = { ...real, retry: 1 };

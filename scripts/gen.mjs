@@ -19,6 +19,12 @@ function strip(lua) {
   return lines.filter((line) => line !== '').join('\n');
 }
 
+/** A file with those that it includes in their places. */
+function readLua(file) {
+  const lua = readFileSync(join(folder, file), 'utf8');
+  return lua.replace(/^-- @include (\S+)$/gm, (_, included) => readLua(included));
+}
+
 /** The top-level functions of a file, in order. */
 function functionsOf(lua) {
   const pattern = /^local function (\w+)\(([^)]*)\)\n([\s\S]*?)^end$/gm;
@@ -42,7 +48,7 @@ function splitReturn({ name, parameters, body }, file) {
 
 function entry(file) {
   const name = camel(file.slice(0, -4));
-  const found = functionsOf(readFileSync(join(folder, file), 'utf8'));
+  const found = functionsOf(readLua(file));
   for (const required of REQUIRED) {
     if (!found.some((fn) => fn.name === required)) throw new Error(`${file}: no "local function ${required}(...)"`);
   }

@@ -3,13 +3,13 @@ import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
 import { findServers } from '../../scripts/lib/find-servers.mjs';
 
-/** A server of its own on a free port, without persistence. */
-export async function startRedis() {
+/** A server of its own on a free port, without persistence. What is `more` comes after its arguments. */
+export async function startRedis(more = []) {
   const { redis, valkey } = findServers();
   const port = await freePort();
   const child = spawn(
     redis ?? valkey,
-    ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no'],
+    ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no', ...more],
     { stdio: 'ignore' },
   );
   process.once('exit', () => child.kill('SIGKILL'));
@@ -23,7 +23,7 @@ export async function startRedis() {
   };
 }
 
-async function freePort() {
+export async function freePort() {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address();
@@ -31,7 +31,7 @@ async function freePort() {
   return port;
 }
 
-function accepts(port) {
+export function accepts(port) {
   return new Promise((resolve) => {
     const socket = connect(port, '127.0.0.1');
     socket.once('connect', () => resolve(true)).once('error', () => resolve(false));

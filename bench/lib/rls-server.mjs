@@ -8,6 +8,7 @@ import { startApp } from '../../packages/server/dist/app.js';
 import { loadConfig } from '../../packages/server/dist/config/load.js';
 import { writeAnswer } from '../../packages/server/dist/envoy/wire/write.js';
 import { report } from './http-load.mjs';
+import { DOMAIN } from './rls-domain.mjs';
 
 const { BENCH_KIND: kind, BENCH_STORE: store = 'memory', BENCH_MODE: mode = 'compatible' } = process.env;
 /** An answer with one status, of the size that the service's have. */
@@ -55,8 +56,7 @@ function startHttp2Echo() {
 async function startService() {
   const folder = mkdtempSync(join(tmpdir(), 'comporta-bench-'));
   process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
-  const descriptors = [{ key: 'user', rate_limit: { requests_per_unit: 10_000_000, unit: 'hour' } }];
-  writeFileSync(join(folder, 'domain.yaml'), JSON.stringify({ domain: 'shop', descriptors }));
+  writeFileSync(join(folder, 'domain.yaml'), JSON.stringify(DOMAIN));
   const envoy = { listen: '127.0.0.1:0', config: 'domain.yaml', mode, timeout: '1s' };
   const { config, problems } = loadConfig(JSON.stringify({ store, envoy }), {}, undefined, (name) =>
     join(folder, name),

@@ -20,7 +20,8 @@ afterEach(async () => {
 
 /** A limiter with a store of its own, as another process has it; ends with the test. */
 export async function processOf(url: string, options: Partial<LimiterOptions>): Promise<Limiter> {
-  const store = redisStore(url);
+  // One by one, for calls are counted.
+  const store = redisStore(url, { batch: false });
   const settings = { policy: 'api', limits: bucket(100), timeoutMs: 10_000, onStoreFailure: 'closed' } as const;
   const limiter = createLimiter({ ...settings, store, ...options });
   ends.push(() => limiter.close().then(() => store.close()));

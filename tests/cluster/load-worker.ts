@@ -13,6 +13,8 @@ export interface LoadArgs {
   readonly subjects: readonly string[];
   readonly inFlight: number;
   readonly forMs: number;
+  /** Refusals may be answered from memory; else the server decides every request. */
+  readonly isHeld?: boolean;
 }
 
 /** What one policy of one worker saw. */
@@ -33,7 +35,7 @@ const TIMEOUT_MS = 2000;
 runWorker(async (args: LoadArgs, channel): Promise<LoadLog[]> => {
   const store = redisStore(args.url);
   await until(() => store.ping().then(() => true), { what: 'a connection' });
-  const limiters = args.rules.map((rule) => limiterOf(rule, store));
+  const limiters = args.rules.map((rule) => limiterOf(rule, store, args.isHeld === true));
   for (const { limiter } of limiters) await warm(limiter, args.subjects);
   channel.send('ready');
   await channel.receive();
@@ -43,8 +45,13 @@ runWorker(async (args: LoadArgs, channel): Promise<LoadLog[]> => {
   return logs;
 });
 
-function limiterOf(rule: RuleName, store: Store): { readonly rule: RuleName; readonly limiter: Limiter } {
-  const options = { policy: rule, limits: limitsByName[rule], store, timeoutMs: TIMEOUT_MS };
+function limiterOf(
+  rule: RuleName,
+  store: Store,
+  isHeld: boolean,
+): { readonly rule: RuleName; readonly limiter: Limiter } {
+  const hold = isHeld ? {} : ({ hold: false } as const);
+  const options = { policy: rule, limits: limitsByName[rule], store, timeoutMs: TIMEOUT_MS, ...hold };
   return { rule, limiter: createLimiter({ ...options, onStoreFailure: 'closed' }) };
 }
 

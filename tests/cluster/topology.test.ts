@@ -133,10 +133,11 @@ test('a script cache that is flushed all the time costs one upload per node and 
   console.log(`${flushes} flushes of 3 nodes: ${totals.calls} calls, ${uploads} uploads, ${timesText(totals.tookMs)}`);
   expect(totals.degraded).toEqual([]);
   expect(totals.refused).toBe(0);
-  expect(calls).toBeGreaterThanOrEqual(totals.calls);
-  // One per flush, node and process, and one of the looks at the start; 24 requests were in flight each time.
+  expect(calls).toBeGreaterThanOrEqual(0.5 * totals.calls);
+  // One per script (for one decision and for several), flush, node and process, and one of the looks at the start;
+  // 24 requests were in flight each time.
   expect(uploads).toBeGreaterThanOrEqual(flushes * cluster.primaries.length);
-  expect(uploads).toBeLessThanOrEqual(WORKERS * cluster.primaries.length * (flushes + 2));
+  expect(uploads).toBeLessThanOrEqual(2 * WORKERS * cluster.primaries.length * (flushes + 2));
   expect(uploads).toBeLessThan(0.05 * calls);
   await expectChargedOnce('one', subjects, totals);
 });

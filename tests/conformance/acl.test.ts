@@ -14,8 +14,9 @@ import { connected, exercise } from './exercise.js';
 /** Commands that the scripts give, beside those that run them: each is checked inside a script as outside. */
 const IN_SCRIPTS = [
   ...['+time', '+get', '+set', '+del', '+exists', '+incr', '+pexpire', '+pttl'],
+  ...['+lindex', '+llen', '+lpush', '+lrange', '+ltrim', '+rpush'],
   ...['+zadd', '+zcard', '+zcount', '+zrange', '+zrangebyscore'],
-  ...['+zrank', '+zrem', '+zremrangebyrank', '+zremrangebyscore', '+zscore'],
+  ...['+zrem', '+zremrangebyrank', '+zremrangebyscore', '+zscore'],
 ];
 
 /** The least rights that a user needs: `ACL SETUSER name on >password ...`. PING is for readiness checks. */

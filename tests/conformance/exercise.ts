@@ -14,6 +14,7 @@ import { until } from '../support/wait.js';
 const limits = [
   tokenBucket({ capacity: 9, refill: 1, every: '1m' }),
   slidingWindow({ limit: 9, window: '1m' }),
+  slidingWindow({ limit: 9, window: '1m', storage: 'sortedSet' }),
   slidingWindowCounter({ limit: 9, window: '1d' }),
   fixedWindow({ limit: 9, window: '1d' }),
   quota({ limit: 9, per: 'month' }),

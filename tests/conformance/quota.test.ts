@@ -136,6 +136,7 @@ describe.each(installedKinds())('%s', (kind) => {
     /** Arguments between the cost and the limits' own, of each script that concerns limits. */
     const heads: Readonly<Record<Exclude<Operation, 'reset' | 'block' | 'setTerms'>, readonly string[]>> = {
       consume: [],
+      consumeMany: [],
       peek: [],
       force: [],
       charge: [],

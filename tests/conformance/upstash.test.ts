@@ -99,6 +99,12 @@ describe('Upstash', () => {
     bridge.requests.length = 0;
     const decisions = await Promise.all(Array.from({ length: 60 }, () => limiter.consume('a')));
     expect(decisions.map(({ allowed }) => allowed)).toEqual(decisions.map((_, i) => i < 50));
+    // One goes at once and the others as one call, whose script the server learns.
+    const names = bridge.requests.flatMap(({ commands }) => commands.map(([name]) => name));
+    expect(names).toEqual(['EVALSHA', 'EVALSHA', 'EVAL']);
+    await limiter.peek('a');
+    bridge.requests.length = 0;
+    await Promise.all(Array.from({ length: 60 }, () => limiter.peek('a')));
     expect(bridge.requests.map(({ path, commands }) => [path, commands.length])).toEqual([['/pipeline', 60]]);
     await limiter.consume('b');
     const { path, commands: [alone] = [] } = bridge.requests.at(-1) ?? {};

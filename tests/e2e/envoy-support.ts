@@ -160,7 +160,7 @@ export async function startDoor(
     address,
     lines,
     ask: connect(address),
-    apply: (wanted) => engine.apply(wanted, (rules) => door.apply(wanted, rules)),
+    apply: (wanted) => engine.apply(wanted, (given, rules) => door.apply(given, rules)),
     stop,
   };
 }

@@ -58,6 +58,12 @@ export function limitOf(kind: string): fc.Arbitrary<Limit> {
     .map((limit) => Object.assign(limit, { [fc.toStringMethod]: () => `${kind}(${JSON.stringify(limit.settings)})` }));
 }
 
+/** The same sliding window, as a process keeps it that stores new logs in the other layout. */
+export function withOtherStorage(limit: Limit): Limit {
+  const storage = limit.settings.storage === 'sortedSet' ? 'compact' : 'sortedSet';
+  return (limitKinds.slidingWindow as (typeof limitKinds)[string]).build({ ...limit.settings, storage });
+}
+
 export const kinds: readonly string[] = Object.keys(limitKinds);
 
 /** Those that count what requests cost, and not who holds a place. */
@@ -130,6 +136,21 @@ export function history(
     minLength: 1,
     maxLength: length,
   });
+}
+
+/** 1500 charges of a limit of 5000 per 10 s, of which some from anywhere are given back, and what follows. */
+export function longHistory(): Step[] {
+  const step = (operation: Step['operation'], extraUs: number, cost: number, back = 0): Step => {
+    return { operation, windows: 0, extraUs, cost, back };
+  };
+  const charges = Array.from({ length: 1500 }, (_, i) => step('consume', i % 3 === 0 ? 9000 : 0, 1 + (i % 4)));
+  const refunds = [1490, 1100, 760, 750, 740, 3, 2, 0].flatMap((back) => [
+    step('refund', 0, 0, back),
+    step('consume', 5000, 5000),
+    step('consume', 5000, 2),
+  ]);
+  const end = [step('reward', 0, 900), step('peek', 5_000_000, 400), step('consume', 1_000_000, 9)];
+  return [...charges, ...refunds, ...end, step('consume', -7_000_000, 1), step('consume', 0, 1)];
 }
 
 /** Where histories begin, as fake clocks do. */

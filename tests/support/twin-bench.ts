@@ -35,15 +35,17 @@ const unchanged: Mutate = (script) => script;
 
 /**
  * Plays a history on the memory store and, in one pipeline, on a real server; returns the first
- * difference in a reply, in stored state or in time to live.
+ * difference in a reply, in stored state or in time to live. Every other script is sent with the arguments of
+ * `others`: those of processes of other settings, that decide alike.
  */
 export async function difference(
   redis: Redis,
   limits: readonly Limit[],
   steps: readonly Step[],
   mutate: Mutate = unchanged,
+  others: readonly Limit[] = limits,
 ): Promise<string | undefined> {
-  const run = new Run(redis, limits, mutate);
+  const run = new Run(redis, limits, mutate, others);
   const expected = steps.flatMap((step, i) => run.step(step, i));
   const replies = await run.send();
   for (const [i, { what, reply }] of expected.entries()) {
@@ -72,11 +74,15 @@ class Run {
   /** Which of the pipeline's replies take part in the comparison. */
   readonly #compared: boolean[] = [];
   readonly #scripts: Map<string, string> = new Map();
+  readonly #others: readonly Limit[];
+  /** Decisions that may have a mark of having been given back. */
+  readonly #marked: Set<string> = new Set();
   #taken = 0;
 
-  constructor(redis: Redis, limits: readonly Limit[], mutate: Mutate) {
+  constructor(redis: Redis, limits: readonly Limit[], mutate: Mutate, others: readonly Limit[]) {
     this.#redis = redis;
     this.#limits = limits;
+    this.#others = others;
     this.#mutate = mutate;
     this.#bench = new MemoryBench(limits);
     const tag = `{t${process.pid}-${runs++}}`;
@@ -112,7 +118,7 @@ class Run {
     this.#limits.forEach((_, i) => {
       if (this.#bench.state('s', i) === undefined) this.#delete(this.#keys[i] as string);
     });
-    for (const { id } of this.#charges) if (!this.#bench.wasRefunded(id)) this.#delete(this.#marker(id));
+    for (const id of this.#marked) if (!this.#bench.wasRefunded(id)) this.#delete(`${this.#keys[0]}:refund:${id}`);
     if (this.#bench.reserved('s') === undefined) this.#delete(this.#pending);
   }
 
@@ -122,6 +128,7 @@ class Run {
   }
 
   #marker(id: string): string {
+    this.#marked.add(id);
     return `${this.#keys[0]}:refund:${id}`;
   }
 
@@ -211,7 +218,9 @@ class Run {
       keys.length,
       ...keys,
       ...head,
-      ...this.#limits.flatMap((limit) => argumentsAt(limit, Math.floor(this.#bench.nowUs / 1000)).map(String)),
+      ...(this.#compared.length % 2 === 0 ? this.#limits : this.#others).flatMap((limit) =>
+        argumentsAt(limit, Math.floor(this.#bench.nowUs / 1000)).map(String),
+      ),
       ...tail,
     );
   }
@@ -270,6 +279,13 @@ async function readState(redis: Redis, key: string, tag: string): Promise<(numbe
   if (tag === 'cc') {
     const flat = await redis.zrange(key, '0', '-1', 'WITHSCORES');
     return flat.length === 0 ? undefined : flat.map((text, i) => (i % 2 === 1 ? Number(text) : text));
+  }
+  if (tag === 'sw' && (await redis.type(key)) === 'list') {
+    const elements = await redis.lrangeBuffer(key, 0, -1);
+    return elements.flatMap((bytes) => {
+      const cost = bytes.length === 12 ? 1 : bytes.readUInt32LE(12);
+      return [bytes.readDoubleLE(0), bytes.readUInt32LE(8), cost];
+    });
   }
   if (tag === 'sw') {
     const flat = await redis.zrange(key, '0', '-1', 'WITHSCORES');

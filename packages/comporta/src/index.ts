@@ -8,6 +8,7 @@ export {
   limitKinds,
   type QuotaSettings,
   quota,
+  type SlidingWindowSettings,
   slidingWindow,
   slidingWindowCounter,
   type TokenBucketSettings,

@@ -2,6 +2,7 @@ import { hostname } from 'node:os';
 import { memoryStore, type Store } from 'comporta';
 import { redisStore } from 'comporta/redis';
 import { AccessLog } from './access-log/access-log.js';
+import { Audit } from './admin/audit.js';
 import { Insight } from './admin/insight.js';
 import { Alerts } from './alerts/alerts.js';
 import type { ServerConfig } from './config/config.js';
@@ -16,6 +17,8 @@ import type { RateLimitService } from './envoy/service.js';
 import { StoreWatch } from './health/store-watch.js';
 import type { Log } from './log.js';
 import { createMetrics } from './metrics/metrics.js';
+import { snapshotOf } from './workers/merge-metrics.js';
+import { alone, type Team } from './workers/team.js';
 
 export { ListenError } from './doors/listen.js';
 
@@ -34,25 +37,43 @@ export async function startApp(
   config: ServerConfig,
   log: Log,
   writeAccess: (lines: string) => void = ignore,
+  team: Team = alone(),
 ): Promise<App> {
+  const { shared } = team;
   const store = openStore(config.store, log);
   const watch = new StoreWatch(store, log);
-  const alerts = new Alerts({ config: config.alerts, instance: instanceOf(config), log });
+  const alerts = new Alerts({ config: config.alerts, instance: instanceOf(config), log, forward: shared?.alert });
   const metrics = createMetrics();
   const accessLog = new AccessLog(config, writeAccess);
   const insight = config.admin && new Insight();
+  const audit = new Audit(log);
+  team.answerBy({
+    metrics: () => snapshotOf(metrics.entries()),
+    ...(insight && {
+      nodes: () => ({ breakers: insight.nodes.breakers, failing: insight.nodes.failing }),
+      ranking: ({ by, count, policy }) => insight.hotspots.ranking(by, count, policy),
+    }),
+    ...(shared === undefined && { audit: (count) => audit.latest(count) }),
+  });
   const engine = new Engine(config, { store, watch, alerts, metrics, insight, log });
   let isDraining = false;
   const envoy = envoyDoor(config, engine, log, {
     onAnswer: (answered) => metrics.rlsAnswered(answered),
-    onReload: (isGood) => metrics.reloaded('domains', isGood),
+    onReload: (isGood) => (shared === undefined ? metrics.reloaded('domains', isGood) : shared.reloaded(isGood)),
   });
   const rateLimitService = (): RateLimitService | undefined => envoy?.service();
   const made = [
     gatewayDoor(config, engine.rules, log, { metrics, accessLog }),
-    apiDoor(config, engine, { isDraining: () => isDraining, log, metrics, accessLog, rateLimitService }),
+    apiDoor(config, engine, { isDraining: () => isDraining, log, metrics, accessLog, team, rateLimitService }),
     envoy,
-    insight && adminDoor(config, engine, { insight, isDraining: () => isDraining, log, metrics }),
+    config.admin &&
+      adminDoor(config, engine, {
+        team,
+        audit: shared === undefined ? audit : { record: (operation) => shared.audit(operation) },
+        isDraining: () => isDraining,
+        log,
+        metrics,
+      }),
   ];
   const doors = made.filter((door) => door !== undefined);
   const stop = async (limitMs: number): Promise<void> => {
@@ -74,8 +95,8 @@ export async function startApp(
     return {
       ...addresses,
       apply: (wanted) => {
-        engine.apply(wanted, (rules) => {
-          for (const door of doors) door.apply(wanted, rules);
+        engine.apply(wanted, (given, rules) => {
+          for (const door of doors) door.apply(given, rules);
         });
         alerts.apply(wanted.alerts);
         accessLog.apply(wanted);
@@ -95,7 +116,7 @@ function openStore({ url, options: settings }: ServerConfig['store'], log: Log):
 }
 
 /** Names this process in alerts, the same after a restart: one machine may run several. */
-function instanceOf({ gateway }: ServerConfig): string {
+export function instanceOf({ gateway }: ServerConfig): string {
   const port = gateway?.listen.port ?? 0;
   return port === 0 ? hostname() : `${hostname()}:${port}`;
 }

@@ -23,7 +23,7 @@ export async function overcharged(servers: readonly Server[], calls: readonly Ca
 
 async function chargesAt(server: Server): Promise<(readonly [string, number])[]> {
   const keys = (await server.command('KEYS', 'cmp1:*:sw')) as string[];
-  return Promise.all(keys.map(async (key) => [key, Number(await server.command('ZCARD', key))] as const));
+  return Promise.all(keys.map(async (key) => [key, Number(await server.command('LLEN', key))] as const));
 }
 
 /** How late a proxy, which reads in a busy process, may note a command. */
@@ -41,10 +41,14 @@ export interface Sent {
 export function sentWrongly(calls: readonly Call[], seen: readonly SeenCommand[], stalls: readonly Stall[]): Sent {
   const commands = new Map<string, SeenCommand[]>();
   for (const command of seen) {
-    const [, subject, mode] = (command.name.startsWith('EVAL') && KEY.exec(command.args[2] ?? '')) || [];
-    if (subject === undefined) continue;
-    const name = `${mode} ${subject}`;
-    commands.set(name, [...(commands.get(name) ?? []), command]);
+    if (!command.name.startsWith('EVAL')) continue;
+    // One call decides for several subjects.
+    for (const key of command.args.slice(2, 2 + Number(command.args[1]))) {
+      const [, subject, mode] = KEY.exec(key) ?? [];
+      if (subject === undefined) continue;
+      const name = `${mode} ${subject}`;
+      commands.set(name, [...(commands.get(name) ?? []), command]);
+    }
   }
   const sent: Sent = { repeated: [], late: [] };
   for (const call of calls) {

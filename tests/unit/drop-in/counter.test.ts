@@ -28,6 +28,8 @@ test('the breaker of a store is told once, however many limits there are', async
   const counter = new Counter(checkOptions({ store, name: 'api', clock, onEvent }, 'api'));
   for (const limit of [1, 2, 3]) await counter.hit('a', rule(limit));
   store.down();
+  // Until then the refused are refused without asking.
+  clock.advance(20);
   for (let i = 0; i < 20; i++) await counter.hit('a', rule(1 + (i % 3)));
   expect(told.filter((name) => name === 'breaker')).toHaveLength(1);
   await counter.close();

@@ -35,9 +35,11 @@ describe('while the store does not answer', () => {
   });
 
   test('mode open reports this one hit, whatever was counted before', async () => {
-    const { faulty, store, hits } = outage({ onStoreFailure: 'open' });
+    const { clock, faulty, store, hits } = outage({ onStoreFailure: 'open' });
     await hits('a', 3);
     faulty.down();
+    // Until then the refused are refused without asking.
+    clock.advance(20);
     expect(await hits('a', 2)).toEqual([1, 1]);
     expect(await store.get('a')).toMatchObject({ totalHits: 1 });
   });

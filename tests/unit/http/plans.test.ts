@@ -208,6 +208,7 @@ test.each<[string, Partial<Policy>, string, string]>([
   ['blocks that never come', { blocks: { after: 0, within: '1m', lasts: '1m' } }, 'ERR_OPTION', 'blocks.after'],
   ['blocks: false', { blocks: false as never }, 'ERR_OPTION', 'blocks'],
   ['overrides: 1', { overrides: 1 as never }, 'ERR_OPTION', 'overrides'],
+  ['a hold of a day', { hold: '1d' }, 'ERR_OPTION', 'hold'],
   ['a negative revision', { revision: -1 }, 'ERR_OPTION', 'revision'],
   ['an unknown count', { count: 'some' as never }, 'ERR_POLICY', 'count'],
   ['a count of null', { count: null as never }, 'ERR_POLICY', 'count'],

@@ -18,7 +18,7 @@ test('generated files say so in their first line', () => {
 });
 
 test('every algorithm has its three files', () => {
-  const algorithms = namesOf('.lua');
+  const algorithms = namesOf('.lua').filter((name) => !name.startsWith('includes/'));
   expect(algorithms.length).toBeGreaterThan(0);
   expect(namesOf('.vectors.json')).toEqual(algorithms);
   expect(algorithms.filter((name) => !namesOf('.ts').includes(name))).toEqual([]);

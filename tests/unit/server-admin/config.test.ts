@@ -32,6 +32,11 @@ test.each(['0.0.0.0:1', '[::]:1', '192.0.2.1:1', 'admin.example:1'])('%s needs a
   expect(problemsOf({ listen, public: true })).toEqual([]);
 });
 
+test('TLS lets it listen anywhere; its files must be there', () => {
+  const problems = problemsOf({ listen: '0.0.0.0:1', tls: { cert: 'none.pem', key: 'none.pem' } });
+  expect(problems.map(([path]) => path)).toEqual(['admin.tls.cert', 'admin.tls.key']);
+});
+
 test('there is no admin API without a token', () => {
   expect(problemsOf({ tokens: [] })).toEqual([['admin.tokens', expect.any(String)]]);
   expect(problemsOf({ tokens: undefined })).toEqual([['admin.tokens', 'missing']]);

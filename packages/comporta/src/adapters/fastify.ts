@@ -55,13 +55,14 @@ export async function rateLimit(server: FastifyServer, { hook, ...options }: Fas
     if (mounted === undefined) return next();
     const view = new NodeView(request.raw, request, request.raw.url, route.url);
     const verdict = mounted.check(request, view, cost);
-    const goOn = (settled: Verdict) => {
-      onNodeEnd(request.raw, reply.raw, settled.finish);
-      if (respond(settled, new ReplyResponder(reply))) next();
-    };
-    if (verdict instanceof Promise) void verdict.then(goOn);
-    else goOn(verdict);
+    if (verdict instanceof Promise) void verdict.then((settled) => goOn(settled, request, reply, next));
+    else goOn(verdict, request, reply, next);
   });
+}
+
+function goOn(verdict: Verdict, request: FastifyRequest, reply: FastifyReply, next: () => void): void {
+  onNodeEnd(request.raw, reply.raw, verdict.finish);
+  if (respond(verdict, new ReplyResponder(reply))) next();
 }
 
 // Hooks are for the scope that registers the plugin, not only for the plugin's own.

@@ -17,6 +17,8 @@ export interface Algorithm<State = unknown> {
   readonly tag: string;
   /** Unit of `now`: whole milliseconds, or microseconds for the exact log. */
   readonly clock: 'ms' | 'us';
+  /** Where that is not one unit of its clock: the state changes with time only at multiples of so many µs. */
+  stepUs?(args: readonly number[]): number;
   /** Names of the numeric arguments, in the order of `args` here and of the parameters in Lua. */
   readonly args: readonly string[];
   /**

@@ -2,6 +2,7 @@ import { sha1Hex } from '../core/hash.js';
 import type { Limit } from './algorithm.js';
 import * as charges from './compose-charges.js';
 import { type Gates, NO_GATES, openGates, type Place, punish } from './compose-gates.js';
+import { many, noted } from './compose-many.js';
 import { argumentsBefore, carry, checkSpans, headOf, namesOf, numbered, twin } from './compose-parts.js';
 import * as settings from './compose-settings.js';
 
@@ -11,7 +12,7 @@ export interface Script {
   readonly sha: string;
 }
 
-export type Operation = 'consume' | 'peek' | 'reset' | keyof typeof charges | keyof typeof settings;
+export type Operation = 'consume' | 'consumeMany' | 'peek' | 'reset' | keyof typeof charges | keyof typeof settings;
 
 const cache: Map<string, Script> = new Map();
 
@@ -35,11 +36,15 @@ export function compose(operation: Operation, limits: readonly Limit[], gates: G
 const TEXTS: Readonly<Record<Operation, (limits: readonly Limit[], gates: Gates) => string>> = {
   consume: (limits, gates) => {
     const place = { limits, gates, keysBefore: limits.length, firstArgument: 3, mayWrite: true };
-    return `#!lua\n${opening(place)}${commitAll(limits)}${punish(place)}${describeAll(limits)}`;
+    return `#!lua\n${opening(place)}${rest(place, answer)}`;
+  },
+  consumeMany: (limits, gates) => {
+    const place = { limits, gates, keysBefore: limits.length, firstArgument: 3, mayWrite: true };
+    return many(place, helpers(limits), openGates(place) + evaluateAll(limits) + rest(place, noted));
   },
   peek: (limits, gates) => {
     const place = { limits, gates, keysBefore: limits.length, firstArgument: 3, mayWrite: false };
-    return `#!lua flags=no-writes\n${opening(place)}${describeAll(limits)}`;
+    return `#!lua flags=no-writes\n${opening(place)}${describeAll(limits, answer)}`;
   },
   ...charges,
   ...settings,
@@ -55,6 +60,10 @@ const opening = (place: Place): string =>
   openGates(place) +
   helpers(place.limits) +
   evaluateAll(place.limits);
+
+/** What a decision does once its limits are evaluated. */
+const rest = (place: Place, tell: typeof answer): string =>
+  commitAll(place.limits) + punish(place) + describeAll(place.limits, tell);
 
 /** Helper functions of each algorithm, under names that cannot meet those of another. */
 function helpers(limits: readonly Limit[]): string {
@@ -85,13 +94,15 @@ function commitAll(limits: readonly Limit[]): string {
   return `local admitted = ${admitted}\nif not admitted then cost = 0 end\n${parts.join('')}`;
 }
 
-function describeAll(limits: readonly Limit[]): string {
+const answer = (numbers: readonly string[]): string => `return { us, ${numbers.join(', ')} }\n`;
+
+function describeAll(limits: readonly Limit[], tell: typeof answer): string {
   const parts = limits.map((limit, i) => {
     const results = ['remaining', 'reset', 'nextAfter'].map((word) => word + i);
     return `local ${results.join(', ')}\n${inline(limit, i, 'describe', results)}`;
   });
-  const numbers = limits.map((_, i) => `remaining${i}, retry${i}, reset${i}, nextAfter${i}`);
-  return `${parts.join('')}return { us, ${numbers.join(', ')} }\n`;
+  const numbers = limits.flatMap((_, i) => [`remaining${i}`, `retry${i}`, `reset${i}`, `nextAfter${i}`]);
+  return parts.join('') + tell(numbers);
 }
 
 /** The body of one function in place of a call, which would cost a closure and a call per request. */

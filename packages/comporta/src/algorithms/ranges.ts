@@ -10,8 +10,8 @@ export const LOG_ENTRIES_MAX = 1_000_000;
 /** A limit of requests at once keeps one entry for each. */
 export const HOLDERS_MAX = 100_000;
 
-/** Running totals of the exact log are counted anew beyond this, so that they stay 15 digits long. */
-export const TOTAL_MAX = 999_999_999_999_999;
+/** Running totals of the exact log are counted anew beyond this, so that they fit into 32 bits. */
+export const TOTAL_MAX = 4_294_967_295;
 
 /** Debts may lift a use above its limit, but not above this: sums stay whole numbers. */
 export const USE_MAX: number = 2 ** 52;

@@ -1,80 +1,87 @@
--- The exact log. Sorted set: score = time (us); member = running total of costs, then ":cost" unless that is 1.
--- Totals have a fixed width, so that entries of one microsecond keep their order.
-
-local function toMember(total, cost)
-  if cost == 1 then return string.format('%015.0f', total) end
-  return string.format('%015.0f:%.0f', total, cost)
-end
-
-local function fromMember(member)
-  if #member == 15 then return tonumber(member), 1 end
-  return tonumber(string.sub(member, 1, 15)), tonumber(string.sub(member, 17))
-end
+-- The exact log.
+-- @include includes/entries.lua
 
 -- Ms until entries worth `excess` have left the window. Every entry is worth at least 1.
-local function waitFor(key, firstAt, excess, clock, window)
+local function waitFor(key, isSet, left, firstAt, excess, clock, window)
   if excess > 1 then
-    local low, high = redis.call('ZCOUNT', key, '-inf', clock - window), redis.call('ZCARD', key) - 1
-    local firstTotal, firstCost = fromMember(redis.call('ZRANGE', key, low, low)[1])
+    local low, high = left, count(key, isSet) - 1
+    if isSet then low = redis.call('ZCOUNT', key, '-inf', clock - window) end
+    local _, firstTotal, firstCost = entryAt(key, isSet, low)
     local target = firstTotal - firstCost + excess
     while low < high do
       local middle = math.floor((low + high) / 2)
-      local total = fromMember(redis.call('ZRANGE', key, middle, middle)[1])
+      local _, total = entryAt(key, isSet, middle)
       if total >= target then high = middle else low = middle + 1 end
     end
-    firstAt = tonumber(redis.call('ZRANGE', key, low, low, 'WITHSCORES')[2])
+    firstAt = entryAt(key, isSet, low)
   end
   return math.ceil((firstAt + window - clock) / 1000)
 end
 
--- Moves the entries of ranks `from` to `to` back in time by `shift` and their totals down by `base`.
-local function rewrite(key, from, to, shift, base)
-  local entries = redis.call('ZRANGE', key, from, to, 'WITHSCORES')
-  redis.call('ZREMRANGEBYRANK', key, from, to)
-  for i = 1, #entries, 2 do
-    local total, cost = fromMember(entries[i])
-    redis.call('ZADD', key, tonumber(entries[i + 1]) - shift, toMember(total - base, cost))
-  end
+-- Moves all entries back in time by `shift` and their totals down by `base`.
+local function rewrite(key, isSet, shift, base)
+  local entries = read(key, isSet, 0, -1)
+  for _, entry in ipairs(entries) do entry.at, entry.total = entry.at - shift, entry.total - base end
+  write(key, isSet, 0, -1, entries)
 end
 
--- `clock` is the time decided with: never before the last entry.
-local function evaluate(key, now, cost, limit, window)
-  local clock, used, total, firstAt, lastAt, retry = now, 0, 0, now, now, 0
-  local last = redis.call('ZRANGE', key, -1, -1, 'WITHSCORES')
-  if last[1] then
-    lastAt = tonumber(last[2])
+-- `clock` is the time decided with: never before the last entry. `left`: entries that left the window, -1 for all.
+local function evaluate(key, now, cost, limit, window, storage)
+  local clock, left, firstAt, used, total, retry = now, 0, now, 0, 0, 0
+  local isSet, lastAt, lastTotal = open(key, storage == 1)
+  if not lastAt then
+    lastAt = now
+  else
     if lastAt > now then clock = lastAt end
+    left = -1
     if clock - lastAt < window then
-      local first = redis.call('ZRANGEBYSCORE', key, clock - window + 1, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
-      local firstTotal, firstCost = fromMember(first[1])
-      firstAt = tonumber(first[2])
-      total = fromMember(last[1])
+      local firstTotal, firstCost
+      if isSet then
+        local first = redis.call('ZRANGEBYSCORE', key, clock - window + 1, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
+        firstTotal, firstCost = fromMember(first[1])
+        firstAt = tonumber(first[2])
+      else
+        left, firstAt, firstTotal, firstCost = firstAfter(key, clock - window)
+      end
+      total = lastTotal
       used = total - firstTotal + firstCost
     end
   end
   if cost > limit then
     retry = -1
   elseif cost > limit - used and cost > 0 then
-    retry = waitFor(key, firstAt, used + cost - limit, clock, window)
+    retry = waitFor(key, isSet, left, firstAt, used + cost - limit, clock, window)
   end
-  return retry, clock > now, clock, firstAt, lastAt, used, total
+  return retry, clock > now, isSet, clock, left, firstAt, lastAt, used, total
 end
 
-local function commit(key, now, cost, limit, window, clock, firstAt, lastAt, used, total)
-  if clock > now then rewrite(key, 0, -1, clock - now, 0) end
-  redis.call('ZREMRANGEBYSCORE', key, '-inf', now - window)
+local function commit(key, now, cost, limit, window, storage, isSet, clock, left, firstAt, lastAt, used, total)
+  if clock > now then rewrite(key, isSet, clock - now, 0) end
+  if isSet then
+    redis.call('ZREMRANGEBYSCORE', key, '-inf', now - window)
+  elseif left > 0 then
+    redis.call('LTRIM', key, left, -1)
+  elseif left < 0 then
+    redis.call('DEL', key)
+  end
   if total + cost > TOTAL_MAX then
-    rewrite(key, 0, -1, 0, total - used)
+    rewrite(key, isSet, 0, total - used)
     total = used
     cost = math.min(cost, TOTAL_MAX - total)
   end
   if used == 0 then firstAt = clock end
-  if cost > 0 then redis.call('ZADD', key, now, toMember(total + cost, cost)) end
+  if cost > 0 then
+    if isSet then
+      redis.call('ZADD', key, now, toMember(total + cost, cost))
+    else
+      redis.call('RPUSH', key, toElement(now, total + cost, cost))
+    end
+  end
   redis.call('PEXPIRE', key, math.ceil(window / 1000) + TTL_MARGIN_MS)
-  return now, firstAt - clock + now, now, used + cost, total + cost
+  return isSet, now, 0, firstAt - clock + now, now, used + cost, total + cost
 end
 
-local function describe(key, now, limit, window, clock, firstAt, lastAt, used, total)
+local function describe(key, now, limit, window, storage, isSet, clock, left, firstAt, lastAt, used, total)
   local remaining, reset, nextAfter = limit - used, 0, 0
   if used > 0 then
     reset = math.ceil((lastAt + window - clock) / 1000)
@@ -82,48 +89,57 @@ local function describe(key, now, limit, window, clock, firstAt, lastAt, used, t
   end
   -- Only after the limit was lowered: more than the first entry must leave.
   if remaining < 0 then
-    nextAfter = waitFor(key, firstAt, 1 - remaining, clock, window)
+    nextAfter = waitFor(key, isSet, left, firstAt, 1 - remaining, clock, window)
     remaining = 0
   end
   return remaining, reset, nextAfter
 end
 
 -- Takes `amount`, at most its cost, from an entry, and puts the totals right on the side where fewer entries are.
-local function lessen(key, member, atUs, amount)
-  local total, cost = fromMember(member)
-  local rank, last = redis.call('ZRANK', key, member), redis.call('ZCARD', key) - 1
-  redis.call('ZREM', key, member)
-  if rank >= last - rank then
-    rewrite(key, rank, -1, 0, amount)
-    total = total - amount
-  elseif rank > 0 then
-    rewrite(key, 0, rank - 1, 0, -amount)
+local function lessen(key, isSet, rank, amount)
+  local isStart = rank < count(key, isSet) - 1 - rank
+  local from, to = isStart and 0 or rank, isStart and rank or -1
+  local entries = read(key, isSet, from, to)
+  local own = isStart and #entries or 1
+  for i, entry in ipairs(entries) do
+    if not isStart then
+      entry.total = entry.total - amount
+    elseif i < own then
+      entry.total = entry.total + amount
+    end
   end
-  if cost > amount then redis.call('ZADD', key, atUs, toMember(total, cost - amount)) end
+  entries[own].cost = entries[own].cost - amount
+  write(key, isSet, from, to, entries)
+end
+
+-- Whether the log is a sorted set, and the rank of the first entry of `atUs` or later; nil when there is none.
+local function find(key, isSet, atUs)
+  local lastAt, rank
+  isSet, lastAt = open(key, isSet)
+  if not lastAt or lastAt < atUs then return isSet end
+  if isSet then rank = redis.call('ZCOUNT', key, '-inf', atUs - 1) else rank = firstAfter(key, atUs - 1) end
+  return isSet, rank
 end
 
 -- Entries of one moment are alike: what one lacks, the next gives.
-local function refund(key, now, amount, atUs, limit, window)
-  if atUs <= now - window then return 0 end
-  local worth, left = 0, amount
-  for _, member in ipairs(redis.call('ZRANGEBYSCORE', key, atUs, atUs)) do
-    local _, cost = fromMember(member)
+local function refund(key, now, amount, atUs, limit, window, storage)
+  local isSet, rank = find(key, storage == 1, atUs)
+  if not rank or atUs <= now - window then return 0 end
+  local parts, worth, all = {}, 0, count(key, isSet)
+  while worth < amount and rank + #parts < all do
+    local at, _, cost = entryAt(key, isSet, rank + #parts)
+    if at ~= atUs then break end
+    parts[#parts + 1] = math.min(cost, amount - worth)
     worth = worth + cost
   end
   if worth < amount then return 0 end
-  while left > 0 do
-    local member = redis.call('ZRANGEBYSCORE', key, atUs, atUs, 'LIMIT', 0, 1)[1]
-    local _, cost = fromMember(member)
-    local part = math.min(cost, left)
-    lessen(key, member, atUs, part)
-    left = left - part
-  end
+  for _, part in ipairs(parts) do lessen(key, isSet, rank, part) end
   redis.call('PEXPIRE', key, math.ceil(window / 1000) + TTL_MARGIN_MS)
   return 1
 end
 
 -- One walk over the log from the first of them on, however many there are. A charge: cost, atUs.
-local function refundAll(key, now, charges, limit, window)
+local function refundAll(key, now, charges, limit, window, storage)
   local due, firstUs, taken = {}, math.huge, 0
   for _, charge in ipairs(charges) do
     if charge.atUs > now - window then
@@ -131,31 +147,31 @@ local function refundAll(key, now, charges, limit, window)
       firstUs = math.min(firstUs, charge.atUs)
     end
   end
-  if firstUs == math.huge then return 0 end
-  local entries = redis.call('ZRANGEBYSCORE', key, firstUs, '+inf', 'WITHSCORES')
-  for i = 1, #entries, 2 do
-    local atUs, total, cost = tonumber(entries[i + 1]), fromMember(entries[i])
-    local part = math.min(cost, due[atUs] or 0)
-    if part > 0 then due[atUs] = due[atUs] - part end
+  local isSet, rank = find(key, storage == 1, firstUs)
+  if not rank then return 0 end
+  local entries = read(key, isSet, rank, -1)
+  for _, entry in ipairs(entries) do
+    local part = math.min(entry.cost, due[entry.at] or 0)
+    if part > 0 then due[entry.at] = due[entry.at] - part end
     taken = taken + part
-    if taken > 0 then redis.call('ZREM', key, entries[i]) end
-    if taken > 0 and cost > part then redis.call('ZADD', key, atUs, toMember(total - taken, cost - part)) end
+    entry.total, entry.cost = entry.total - taken, entry.cost - part
   end
-  if taken > 0 then redis.call('PEXPIRE', key, math.ceil(window / 1000) + TTL_MARGIN_MS) end
+  if taken == 0 then return 0 end
+  write(key, isSet, rank, -1, entries)
+  redis.call('PEXPIRE', key, math.ceil(window / 1000) + TTL_MARGIN_MS)
   return taken
 end
 
 -- The newest entries go first, the last of them in part.
-local function reward(key, now, amount, limit, window)
+local function reward(key, now, amount, limit, window, storage)
+  local isSet, lastAt = open(key, storage == 1)
   local given = 0
-  while amount > 0 do
-    local last = redis.call('ZRANGE', key, -1, -1, 'WITHSCORES')
-    if not last[1] or tonumber(last[2]) <= now - window then break end
-    local total, cost = fromMember(last[1])
+  while amount > 0 and lastAt and lastAt > now - window do
+    local _, total, cost = entryAt(key, isSet, -1)
     local part = math.min(cost, amount)
-    redis.call('ZREM', key, last[1])
-    if cost > part then redis.call('ZADD', key, tonumber(last[2]), toMember(total - part, cost - part)) end
+    write(key, isSet, count(key, isSet) - 1, -1, { { at = lastAt, total = total - part, cost = cost - part } })
     amount, given = amount - part, 1
+    isSet, lastAt = open(key, isSet)
   end
   if given > 0 then redis.call('PEXPIRE', key, math.ceil(window / 1000) + TTL_MARGIN_MS) end
   return given

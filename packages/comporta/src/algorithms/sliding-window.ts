@@ -22,6 +22,12 @@ const params: Readonly<Record<string, Param>> = {
     doc: 'most cost admitted in any window; memory grows up to one entry per admitted request',
   },
   window: { kind: 'duration', min: 1, max: DURATION_MAX_MS, doc: 'length of the window' },
+  storage: {
+    kind: 'choice',
+    choices: ['compact', 'sortedSet'],
+    default: 'compact',
+    doc: 'how Redis keeps a log that begins; one in use goes on as it is',
+  },
 };
 
 /**
@@ -32,12 +38,12 @@ export const slidingWindow: Algorithm<State> = {
   name: 'slidingWindow',
   tag: 'sw',
   clock: 'us',
-  args: ['limit', 'window'],
+  args: ['limit', 'window', 'storage'],
   params,
 
   compile(settings) {
-    const { limit, window } = settings as { limit: number; window: number };
-    return { args: [limit, window * 1000], limit, windowMs: window };
+    const { limit, window, storage } = settings as { limit: number; window: number; storage: number };
+    return { args: [limit, window * 1000, storage], limit, windowMs: window };
   },
 
   evaluate(state, now, cost, args) {

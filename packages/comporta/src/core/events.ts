@@ -15,6 +15,8 @@ export interface LimiterEvents {
   denied: DeniedEvent;
   /** A decision was made, looks left out: for metrics. Listeners run within each decision, so keep them short. */
   decision: DecisionEvent;
+  /** Units that were fetched ahead are used up, or their time is over. */
+  lease: LeaseEvent;
   /** A breaker of one Redis node changed; every limiter of the store tells it. */
   breaker: BreakerEvent;
 }
@@ -47,6 +49,14 @@ export interface DecisionEvent {
   readonly store: string;
   /** How long it took, in ms with fractions; `undefined` for a call of `wait`, which took as long as its turn did. */
   readonly durationMs: number | undefined;
+}
+
+/** Units that this process fetched ahead for a subject, at the end of their time. */
+export interface LeaseEvent {
+  readonly policy: string;
+  readonly units: number;
+  /** What nobody asked for, and is given back. */
+  readonly unused: number;
 }
 
 /** A node's breaker opened, closed again, or lets one call through to find out. */

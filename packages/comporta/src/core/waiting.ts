@@ -6,6 +6,10 @@ export interface Waiter {
   isOver: boolean;
   /** How long it waits in all; a connection is not given up sooner. */
   readonly timeoutMs?: number;
+  /** The store keeps the call back for now: should it be over meanwhile, nothing was sent. */
+  isHeld?: boolean;
+  /** Called when it is over. */
+  onOver?: (() => void) | undefined;
 }
 
 /**

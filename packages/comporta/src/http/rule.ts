@@ -46,6 +46,7 @@ function limiterOf<Request>(
     limits: policy.limits,
     store,
     ...defined({ plans: policy.plans, overrides: policy.overrides, revision: policy.revision, blocks: policy.blocks }),
+    ...defined({ hold: policy.hold }),
     ...(instances === undefined ? {} : { instances }),
     ...(payBack === undefined ? {} : { payBack }),
     ...(timeoutMs === undefined ? {} : { timeoutMs }),

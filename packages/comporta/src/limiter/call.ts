@@ -3,6 +3,7 @@ import type { Emitter, LimiterEvents } from '../core/events.js';
 import type { Clock } from '../core/time.js';
 import type { Question } from '../resilience/question.js';
 import type { ActionReply, MaybePromise, Plan, StoreReply, Terms } from '../stores/store.js';
+import type { LeaseBound } from './lease-rule.js';
 import type { CallOptions } from './limiter.js';
 import type { Told } from './told.js';
 import type { Variant, Variants } from './variants.js';
@@ -89,5 +90,6 @@ export interface LimiterParts {
   readonly waiting: WaitSettings;
   readonly clock: Clock;
   readonly timeoutMs: number;
+  readonly leaseBounds: readonly LeaseBound[];
   release(): Promise<void>;
 }

@@ -52,7 +52,16 @@ export function checkDecision(policy: string, decision: Decision): void {
   throw refusal('decision', `expected a decision of policy ${policy}`);
 }
 
-const EVENTS: readonly string[] = ['degraded', 'recovered', 'storeError', 'config', 'denied', 'decision', 'breaker'];
+const EVENTS: readonly string[] = [
+  'degraded',
+  'recovered',
+  'storeError',
+  'config',
+  'denied',
+  'decision',
+  'lease',
+  'breaker',
+];
 
 /** Throws `ERR_OPTION` for events that do not exist, and for listeners that cannot be called. */
 export function checkListener(name: string, listener: unknown): void {

@@ -1,16 +1,20 @@
 import type { FailureMode } from '../core/decision.js';
 import { ComportaError, show } from '../core/errors.js';
 import { Emitter, type LimiterEvents } from '../core/events.js';
-import { type Clock, systemClock } from '../core/time.js';
+import { type Clock, steadyMs, systemClock } from '../core/time.js';
 import { Guard } from '../resilience/guard.js';
 import { healthOf } from '../resilience/health.js';
 import { LocalShare } from '../resilience/local-share.js';
 import { Reports } from '../resilience/reports.js';
 import { memoryStore, standInStore } from '../stores/memory.js';
 import { ALONE } from '../stores/presence.js';
-import type { Plan, Store } from '../stores/store.js';
+import type { Charge, Plan, PolicyStore, Store } from '../stores/store.js';
 import { GuardedLimiter } from './guarded.js';
+import { checkHold, holdOf, LimitsHold } from './hold.js';
+import { LeaseBook } from './lease-book.js';
+import { boundsOf, checkLease, limitsUnder } from './lease-rule.js';
 import type { Limiter, LimiterOptions } from './limiter.js';
+import { LimitsLeases } from './limits-leases.js';
 import { planOf, plansOf } from './plan.js';
 import { Told } from './told.js';
 import { Variants } from './variants.js';
@@ -26,6 +30,8 @@ const OPTIONS: readonly string[] = [
   'instances',
   'payBack',
   'maxWaiters',
+  'hold',
+  'lease',
   'plans',
   'planOf',
   'overrides',
@@ -51,25 +57,40 @@ export function createLimiter(options: LimiterOptions): Limiter {
 export function wire(options: LimiterOptions, clock: Clock): Limiter {
   const { timeoutMs, mode, instances, payBack } = checkOptions(options);
   const maxWaiters = checkMaxWaiters(options.maxWaiters);
+  const holdMs = checkHold(options.hold);
   const plan = planOf(options);
+  const plans = plansOf(options, plan.limits);
+  const lease = checkLease(options, [plan.limits, ...plans.values()]);
   const events = new Emitter<LimiterEvents>();
   const store = options.store ?? memoryStore({ clock });
   if (store.kind === 'memory' && instances !== 'auto') warnOfMemory(store, plan.policy);
   const local = store.kind === 'memory' ? store : standInStore(clock, (text) => store.warn?.(text));
   const health = healthOf(store, clock);
   const reports = new Reports(health, { policy: plan.policy, mode, clock, events });
+  const common = { timeoutMs, mode, payBack, clock, reports };
   const bound = store.bind(plan);
+  // Refusals are counted where they are automatic blocks, and memory is asked as fast as it is remembered.
+  const isHeld = plan.blocks?.refusals === undefined && bound.shardOf !== undefined;
+  const hold = holdMs !== undefined && isHeld ? { longestMs: holdMs, nowUs: steadyUs(clock) } : undefined;
   const partOf =
     instances === 'auto' ? () => bound.part?.() ?? ALONE : () => ({ processes: instances, rank: instances });
-  const guardOf = (limits: Plan['limits']): Guard => {
+  const processes = () => (instances === 'auto' ? bound.peers?.() : instances);
+  const leasing = { policy: plan.policy, store, clock, nowUs: steadyUs(clock), events, processes };
+  const book = lease && isFar(bound) ? new LeaseBook({ ...leasing, rule: lease }) : undefined;
+  const guardOf = (decided: Plan['limits']): Guard => {
+    const limits = limitsUnder(book?.rule, decided);
     const of = { ...plan, limits };
     const share = new LocalShare(of, local, { clock, partOf, remembers: mode === 'local' && local !== store });
     const reached = limits === plan.limits ? bound : store.bind(of);
     const onAnswered = (): void => variants.startPayBack();
-    return new Guard(of, reached, share, health, { timeoutMs, mode, payBack, clock, reports, onAnswered });
+    const refusals = hold && new LimitsHold(holdOf(store, plan.policy), limits, hold);
+    const giveBack = (charge: Charge): Promise<boolean> => guard.refund(charge, undefined);
+    const leases = book && new LimitsLeases(book, reached, limits, giveBack);
+    const guard: Guard = new Guard(of, reached, share, health, { ...common, refusals, leases, onAnswered });
+    return guard;
   };
   const variants = new Variants({
-    table: { limits: plan.limits, plans: plansOf(options, plan.limits) },
+    table: { limits: plan.limits, plans },
     revision: options.revision,
     haveTerms: plan.haveTerms === true,
     planOf: options.planOf,
@@ -79,22 +100,23 @@ export function wire(options: LimiterOptions, clock: Clock): Limiter {
   const unlisten = health.events.on('breaker', (event) => events.emit('breaker', event));
   const waiting = { clock, maxWaiters, isShared: () => partOf().processes > 1 };
   const release = async (): Promise<void> => {
+    await book?.close();
     unlisten();
     variants.close();
     if (local !== store) await local.close();
     if (options.store === undefined) await store.close();
   };
   const told = new Told(events, clock, store.kind);
-  return new GuardedLimiter({
-    plan,
-    variants,
-    events,
-    told,
-    waiting,
-    clock,
-    timeoutMs,
-    release,
-  });
+  const leaseBounds = boundsOf(plan.limits, lease);
+  return new GuardedLimiter({ plan, variants, events, told, waiting, clock, timeoutMs, leaseBounds, release });
+}
+
+/** Memory answers as fast as a lease. */
+const isFar = ({ isLocal, act }: PolicyStore): boolean => isLocal !== true && act !== undefined;
+
+/** The process's own wall clock may be set while it runs. */
+function steadyUs(clock: Clock): () => number {
+  return clock === systemClock ? () => Math.floor(steadyMs() * 1000) : () => clock.nowUs();
 }
 
 function checkOptions(options: LimiterOptions): Checked {
@@ -148,6 +170,8 @@ function checkOptions(options: LimiterOptions): Checked {
 function checkUse(options: LimiterOptions, mode: FailureMode): void {
   if (mode === 'local') return;
   for (const name of ['instances', 'payBack'] as const) {
+    // Leases are shared by as many processes.
+    if (name === 'instances' && options.lease !== undefined) continue;
     const given = options[name];
     if (given === undefined || given === 'auto' || given === false) continue;
     const message = `${name}: ${given} changes nothing with onStoreFailure ${mode}; remove it, or choose local`;

@@ -23,6 +23,7 @@ type Answer = MaybePromise<Decision>;
 export class GuardedLimiter implements Limiter {
   readonly policy: string;
   readonly limits: Limiter['limits'];
+  readonly leaseBounds: Limiter['leaseBounds'];
   readonly #parts: LimiterParts;
   readonly #variants: Variants;
   readonly #waiting: WaitingRoom;
@@ -34,6 +35,7 @@ export class GuardedLimiter implements Limiter {
     const { plan, variants, waiting, clock } = parts;
     this.policy = plan.policy;
     this.limits = plan.limits;
+    this.leaseBounds = parts.leaseBounds;
     this.#parts = parts;
     this.#variants = variants;
     this.#waiting = new WaitingRoom(plan.policy, waiting, {

@@ -4,6 +4,7 @@ import type { Duration } from '../core/duration.js';
 import type { LimiterEvents, Listener } from '../core/events.js';
 import type { MaybePromise, Store } from '../stores/store.js';
 import type { AcquireOptions, Lease } from './lease.js';
+import type { LeaseBound, LeaseSettings } from './lease-rule.js';
 import type { Reservation, ReserveOptions, Settlement } from './reservation.js';
 import type { Override } from './terms.js';
 import type { WaitOptions } from './wait.js';
@@ -40,6 +41,16 @@ export interface LimiterOptions {
   readonly revision?: number;
   /** Subjects can be blocked: by hand, and by themselves after so many refusals. Costs one command a decision. */
   readonly blocks?: true | BlockSettings;
+  /**
+   * How long, at most, a subject that the store has refused is refused without asking it, as long as the answer
+   * must be the same: 1 ms to 60 s, 20 ms by default; `false` asks each time. Without effect over a memory store.
+   */
+  readonly hold?: Duration | false;
+  /**
+   * Fetches units ahead for subjects that are asked for again and again, and decides from those without the store:
+   * all processes together then go beyond the limits by a stated number at most. Without effect over a memory store.
+   */
+  readonly lease?: LeaseSettings;
   /** Most calls of `wait` that wait at once, over all subjects: 0 to 1 000 000, 10 000 by default. */
   readonly maxWaiters?: number;
 }
@@ -74,6 +85,8 @@ export interface CallOptions extends PlanOption {
 export interface Limiter {
   readonly policy: string;
   readonly limits: readonly (Limit & { readonly id: string })[];
+  /** How far leases may go beyond each limit, over all processes; empty without the option `lease`. */
+  readonly leaseBounds: readonly LeaseBound[];
   /** Decides and charges. Throws only on misuse: `ERR_COST`, `ERR_SUBJECT`, `ERR_CLOSED`. */
   consume(subject: string, options?: CallOptions): Promise<Decision>;
   /** As {@link Limiter.consume}, but without a promise when the store answers at once. */

@@ -43,6 +43,7 @@ export const POLICY_FIELDS: readonly string[] = [
   'timeoutMs',
   'onStoreFailure',
   'instances',
+  'hold',
   'count',
   'plans',
   'plan',

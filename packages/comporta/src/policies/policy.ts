@@ -19,6 +19,8 @@ export interface Policy<Request = unknown> {
   readonly onStoreFailure?: FailureMode;
   /** How many processes share the limits while the store is away; the gate's own when left out. */
   readonly instances?: number | 'auto';
+  /** How long, at most, a refused subject is refused without asking the store: 1 ms to 60 s, 20 ms by default. */
+  readonly hold?: Duration | false;
   /**
    * Which requests stay charged, once their outcome is known: `all` (default), `failures` (a status of 400 or
    * more, or no answer), `successes` (the others), or the final cost by a function: a whole number from 0.

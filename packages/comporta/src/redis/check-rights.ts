@@ -8,6 +8,7 @@ import { type Finding, failure, ok } from './finding.js';
 /** A new operation does not compile until it is named here. */
 const OPERATIONS: Readonly<Record<Operation, true>> = {
   consume: true,
+  consumeMany: true,
   peek: true,
   force: true,
   refund: true,

@@ -14,7 +14,7 @@ import { Asker } from './asker.js';
 import type { StoreHealth } from './health.js';
 import type { LocalShare } from './local-share.js';
 import { type Creditor, PayBack } from './pay-back.js';
-import type { GuardOptions, Question, RefusalMemory, Taking, TakingAction } from './question.js';
+import type { GuardOptions, Question, RefusalMemory, Taking, TakingAction, UnitLeases } from './question.js';
 import type { Reports } from './reports.js';
 
 /** A blocked subject has no numbers. */
@@ -32,6 +32,7 @@ export class Guard {
   readonly #reports: Reports;
   readonly #onAnswered: () => void;
   readonly #refusals: RefusalMemory | undefined;
+  readonly #leases: UnitLeases | undefined;
   readonly #payBack: PayBack | undefined;
 
   constructor(plan: Plan, store: PolicyStore, local: LocalShare, health: StoreHealth, options: GuardOptions) {
@@ -41,6 +42,7 @@ export class Guard {
     this.#reports = options.reports;
     this.#onAnswered = options.onAnswered;
     this.#refusals = options.refusals;
+    this.#leases = options.leases;
     const isOwing = options.mode === 'local' && options.payBack && store.force !== undefined;
     this.#payBack = isOwing ? new PayBack(plan, options.clock, this.#creditor()) : undefined;
   }
@@ -59,14 +61,16 @@ export class Guard {
   #decideRemotely<R>(question: Question<R>): MaybePromise<R> {
     const { operation, subject, cost, signal } = question;
     const refusals = operation === 'consume' ? this.#refusals : undefined;
-    const known = refusals?.answer(subject, cost);
+    const known = this.#leases?.answer(operation, subject, cost) ?? refusals?.answer(subject, cost);
     if (known !== undefined) return question.word(known);
     const sent = refusals?.sent();
     return this.#asker.ask({
       subject,
       signal,
       timeoutMs: question.timeoutMs,
-      start: (waiter) => this.#store[operation](subject, cost, waiter, question.terms, question.id),
+      start: (waiter) =>
+        this.#leases?.ask(operation, subject, cost, waiter) ??
+        this.#store[operation](subject, cost, waiter, question.terms, question.id),
       onValue: (reply: StoreReply, node) => {
         this.#answered(node);
         this.#local.saw(subject, reply);
@@ -99,6 +103,7 @@ export class Guard {
 
   /** Does what only the store can do; rejects with a {@link StoreError}. */
   async act(action: Action): Promise<ActionReply> {
+    if (action.kind === 'block') this.#leases?.drop(action.subject, false);
     const reply = await this.#bounded(action.subject, (waiter) => this.#acting(action, waiter, undefined));
     if (action.kind === 'block') this.#local.block(action.subject, action.cost);
     else this.#local.told(action.subject, reply);
@@ -163,6 +168,7 @@ export class Guard {
         this.#changing(subject, () => this.#store.reset(subject, waiter)),
       );
     } finally {
+      this.#leases?.drop(subject, true);
       // Last, for over memory the two are one and the count is the store's.
       this.#local.reset(subject);
     }

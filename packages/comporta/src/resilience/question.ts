@@ -1,5 +1,6 @@
 import type { FailureMode } from '../core/decision.js';
 import type { Clock } from '../core/time.js';
+import type { Waiter } from '../core/waiting.js';
 import type { Action, ActionReply, StoreReply, Terms } from '../stores/store.js';
 import type { Reports } from './reports.js';
 
@@ -13,6 +14,8 @@ export interface GuardOptions {
   readonly reports: Reports;
   /** Shared by all guards of a limiter; left out where every question goes to the store. */
   readonly refusals?: RefusalMemory | undefined;
+  /** Left out where nothing is fetched ahead. */
+  readonly leases?: UnitLeases | undefined;
   /** Told of every answer of the store. */
   onAnswered(): void;
 }
@@ -34,6 +37,21 @@ export interface RefusalMemory {
   heard(subject: string, cost: number, sent: Sent, reply: StoreReply): void;
   /** A subject may have more room than was said. */
   drop(subject: string): void;
+}
+
+/** Units of hot subjects that the store has granted ahead. */
+export interface UnitLeases {
+  /** Takes a cost of what is there, or looks whether it could; `undefined` where the store must be asked. */
+  answer(operation: Question<unknown>['operation'], subject: string, cost: number): StoreReply | undefined;
+  /** Asks the store for a hot subject, and for units ahead; `undefined`: the subject is not, and nothing was asked. */
+  ask(
+    operation: Question<unknown>['operation'],
+    subject: string,
+    cost: number,
+    waiter: Waiter,
+  ): Promise<StoreReply> | undefined;
+  /** Gives up what is there; given back, except where the store has forgotten the subject. */
+  drop(subject: string, isForgotten: boolean): void;
 }
 
 /** One question to the store. */

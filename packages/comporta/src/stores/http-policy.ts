@@ -70,6 +70,10 @@ export class HttpPolicy implements PolicyStore {
     return this.#presence.part;
   }
 
+  peers(): number | undefined {
+    return this.#presence.peers;
+  }
+
   async #decide(
     op: 'consume' | 'peek',
     subject: string,

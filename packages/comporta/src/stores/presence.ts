@@ -8,6 +8,10 @@ export const ALONE: Part = { processes: 1, rank: 0 };
 const EVERY_MS = 2000;
 /** ... and counts for so long after it last did. */
 export const TTL_MS = 10_000;
+/** What was told of others is sure for so long: no more than one beat may fail meanwhile. */
+const SURE_MS = 2 * EVERY_MS;
+/** Counted for so long without a gap all others have heard of it, and what they did before is over. */
+const KNOWN_MS = SURE_MS + 2000;
 /** Policies named in one call: a script must not hold the server up. */
 const POLICIES_MAX = 100;
 
@@ -21,6 +25,12 @@ export class PolicyPresence {
   /** Since it was last told of. */
   isUsed: boolean = false;
   saidAtMs: number = Number.NEGATIVE_INFINITY;
+  /** As `peers` of a store. */
+  peers: number | undefined;
+  /** When it said what was last answered. */
+  #toldAtMs = Number.NEGATIVE_INFINITY;
+  /** Since when it is counted without a gap, as far as known; `undefined` until the first answer after its beat. */
+  #sinceMs: number | undefined;
   readonly #say: (nowMs: number) => void;
 
   constructor(policy: string, say: (nowMs: number) => void) {
@@ -32,6 +42,17 @@ export class PolicyPresence {
   touch(nowMs: number): void {
     this.isUsed = true;
     if (Math.abs(nowMs - this.saidAtMs) >= EVERY_MS) this.#say(nowMs);
+    if (this.#toldAtMs === Number.NEGATIVE_INFINITY) return;
+    this.#sinceMs ??= nowMs;
+    const isSure = Math.abs(nowMs - this.#toldAtMs) <= SURE_MS && nowMs - this.#sinceMs >= KNOWN_MS;
+    this.peers = isSure ? this.part.processes : undefined;
+  }
+
+  /** What was said then was answered. */
+  told(part: Part, saidAtMs: number): void {
+    this.part = part;
+    if (Math.abs(saidAtMs - this.#toldAtMs) > SURE_MS) this.#sinceMs = undefined;
+    this.#toldAtMs = saidAtMs;
   }
 }
 
@@ -67,15 +88,15 @@ export class Presence {
       each.isUsed = false;
       each.saidAtMs = nowMs;
     }
-    for (let i = 0; i < used.length; i += POLICIES_MAX) this.#sayOf(used.slice(i, i + POLICIES_MAX));
+    for (let i = 0; i < used.length; i += POLICIES_MAX) this.#sayOf(used.slice(i, i + POLICIES_MAX), nowMs);
   }
 
-  #sayOf(used: readonly PolicyPresence[]): void {
+  #sayOf(used: readonly PolicyPresence[], nowMs: number): void {
     this.#beat(used.map(({ policy }) => policy)).then(
       (parts) => {
         this.#isWarned = false;
         used.forEach((each, i) => {
-          each.part = parts[i] ?? ALONE;
+          each.told(parts[i] ?? ALONE, nowMs);
         });
       },
       // The count is of no use while the store answers; the next beat will do, unless a person must mend it.

@@ -4,11 +4,12 @@ import type { Gates } from '../algorithms/compose-gates.js';
 import { StoreError, type Waiter } from '../core/waiting.js';
 import type { ScriptRunner } from '../redis/run.js';
 import { slotOf } from '../redis/slot.js';
+import { Batcher, type Carrier } from './batch.js';
 import { gateArguments, gatesOf, PolicyKeys } from './gates.js';
 import { escapeSubject } from './keyspace.js';
 import { type PolicyPresence, type Presence, uncounted } from './presence.js';
 import { partsOf } from './redis-actions.js';
-import { decode, decodeAction, toNumber } from './redis-replies.js';
+import { decode, decodeAction, decodeMany, toNumber } from './redis-replies.js';
 import { SentArguments, type ServerTime } from './server-time.js';
 import {
   type Action,
@@ -27,6 +28,8 @@ export interface Shared {
   readonly presence: Presence;
   readonly time: ServerTime;
   readonly isCluster: boolean;
+  /** Decisions that are asked for while others are in flight go together. */
+  readonly areBatched: boolean;
   readonly prefix: string;
   readonly secret: string | undefined;
 }
@@ -38,6 +41,18 @@ interface Parts {
   readonly head: readonly string[];
   readonly tail?: readonly string[];
 }
+
+/** A decision that is asked for, as it is sent. */
+interface Asked {
+  readonly escaped: string;
+  readonly cost: string;
+  /** What the gates and the limits take of it. */
+  readonly tail: readonly string[];
+}
+
+/** Most decisions of one call, and most limits in it: so that a server is held up for a fraction of a millisecond. */
+const DECISIONS_MAX = 64;
+const LIMITS_MAX = 128;
 
 /** A call may be early for one period and, asked again, late for the same; more often a clock must be broken. */
 const ATTEMPTS_MAX = 3;
@@ -59,6 +74,7 @@ export class RedisPolicy implements PolicyStore {
   readonly #peek: Script;
   readonly #refundTtlMs: string;
   readonly #decode: (reply: unknown) => StoreReply;
+  readonly #batcher: Batcher<Asked, StoreReply> | undefined;
   #lastSubject = '';
   #lastEscaped = '';
 
@@ -75,20 +91,20 @@ export class RedisPolicy implements PolicyStore {
     this.#arguments = new SentArguments(plan.limits);
     this.#consume = compose('consume', plan.limits, this.#gates);
     this.#peek = compose('peek', plan.limits, this.#gates);
-    this.#decode = (reply) => {
-      const decoded = decode(reply, plan.limits.length);
-      this.#presence.touch(decoded.atUs / 1000);
-      return decoded;
-    };
+    this.#decode = (reply) => this.#heard(decode(reply, plan.limits.length));
     this.#refundTtlMs = String(refundTtlMs(plan));
+    this.#batcher = shared.areBatched ? new Batcher(this.#carrier()) : undefined;
   }
 
   consume(subject: string, cost: number, waiter?: Waiter, terms?: Terms, id?: string): Promise<StoreReply> {
-    return this.#decide(this.#consume, subject, cost, waiter, terms, id);
+    const asked = this.#asked(subject, cost, terms, id);
+    // Of nobody with a time limit none could say when a call in flight holds the others back no longer.
+    if (this.#batcher === undefined || waiter === undefined) return this.#decide(this.#consume, asked, waiter);
+    return this.#batcher.ask(this.#shared.isCluster ? asked.escaped : '', asked, waiter);
   }
 
   peek(subject: string, cost: number, waiter?: Waiter, terms?: Terms): Promise<StoreReply> {
-    return this.#decide(this.#peek, subject, cost, waiter, terms);
+    return this.#decide(this.#peek, this.#asked(subject, cost, terms), waiter);
   }
 
   refund({ subject, decisionId, atUs, amount, isPart }: Charge, waiter?: Waiter): Promise<number> {
@@ -110,7 +126,10 @@ export class RedisPolicy implements PolicyStore {
     const escaped = this.#escape(action.subject);
     const { limits, isTold, ...parts } = partsOf(action, this.#keyspace, escaped, terms);
     const script = compose(action.kind, limits, this.#gates);
-    const decoder = (reply: unknown) => decodeAction(reply, isTold ? limits.length : 0);
+    const decoder = (reply: unknown) => {
+      const decoded = decodeAction(reply, isTold ? limits.length : 0);
+      return isTold ? this.#heard(decoded) : decoded;
+    };
     if (limits.length === 0) return this.#run(script, escaped, parts, [], waiter, decoder);
     return this.#ask(script, escaped, parts, waiter, decoder);
   }
@@ -127,6 +146,10 @@ export class RedisPolicy implements PolicyStore {
 
   part(): Part {
     return this.#presence.part;
+  }
+
+  peers(): number | undefined {
+    return this.#presence.peers;
   }
 
   suspect(subject: string): void {
@@ -146,20 +169,48 @@ export class RedisPolicy implements PolicyStore {
     return this.#shared.isCluster ? slotOf(escaped) : 0;
   }
 
-  #decide(
-    script: Script,
-    subject: string,
-    cost: number,
-    waiter: Waiter | undefined,
-    terms: Terms | undefined,
-    id = '',
-  ): Promise<StoreReply> {
-    const escaped = this.#escape(subject);
+  #asked(subject: string, cost: number, terms: Terms | undefined, id = ''): Asked {
+    const gates = terms === undefined ? this.#gateArguments : gateArguments(this.#plan, terms);
+    return { escaped: this.#escape(subject), cost: String(cost), tail: this.#holds ? [...gates, id] : gates };
+  }
+
+  #keysFor(escaped: string): string[] {
     const keys = this.#keysOf(escaped);
     if (this.#isGated) keys.push(...this.#keyspace.gates(escaped));
-    const gates = terms === undefined ? this.#gateArguments : gateArguments(this.#plan, terms);
-    const parts = { keys, head: ['', String(cost)], tail: this.#holds ? [...gates, id] : gates };
-    return this.#ask(script, escaped, parts, waiter, this.#decode);
+    return keys;
+  }
+
+  #decide(script: Script, { escaped, cost, tail }: Asked, waiter: Waiter | undefined): Promise<StoreReply> {
+    return this.#ask(script, escaped, { keys: this.#keysFor(escaped), head: ['', cost], tail }, waiter, this.#decode);
+  }
+
+  #carrier(): Carrier<Asked, StoreReply> {
+    const { limits } = this.#plan;
+    const script = compose('consumeMany', limits, this.#gates);
+    return {
+      itemsMax: Math.min(DECISIONS_MAX, Math.floor(LIMITS_MAX / limits.length)),
+      one: (asked, waiter) => this.#decide(this.#consume, asked, waiter),
+      many: (all, waiter) => {
+        const first = (all[0] as Asked).escaped;
+        // Keys of one subject stand for all.
+        const isOne = all.every(({ escaped }) => escaped === first);
+        const keys: string[] = isOne ? this.#keysFor(first) : [];
+        const tail: string[] = [];
+        for (const asked of all) {
+          if (!isOne) keys.push(...this.#keysFor(asked.escaped));
+          tail.push(asked.cost, ...asked.tail);
+        }
+        const parts = { keys, head: ['', String(all.length)], tail };
+        const word = (reply: unknown) => this.#heard(decodeMany(reply, limits.length, all.length)).entries;
+        return this.#ask(script, first, parts, waiter, word);
+      },
+    };
+  }
+
+  /** Who is answered is alive. */
+  #heard<T extends { readonly atUs: number }>(reply: T): T {
+    this.#presence.touch(reply.atUs / 1000);
+    return reply;
   }
 
   /** Runs a script on the limits with their arguments. */

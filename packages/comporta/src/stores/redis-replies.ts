@@ -1,4 +1,6 @@
+import { FAILED, SHUT } from '../algorithms/compose-many.js';
 import { StoreError } from '../core/waiting.js';
+import { toStoreError } from '../redis/errors.js';
 import type { ActionReply, StoreReply } from './store.js';
 
 /** A script's reply: the server's time, then four numbers per limit. Anything else is a fault of the client. */
@@ -13,6 +15,29 @@ export function decode(reply: unknown, limits: number): StoreReply {
 function shut([atUs, word]: readonly unknown[]): StoreReply {
   const about = typeof word === 'string' && word[0] === '=' ? { terms: word.slice(1) } : { blockedMs: toNumber(word) };
   return { atUs: toNumber(atUs), numbers: [], ...about };
+}
+
+/** The replies of several decisions that were made at one time. */
+export function decodeMany(
+  reply: unknown,
+  limits: number,
+  count: number,
+): { readonly atUs: number; readonly entries: readonly (StoreReply | StoreError)[] } {
+  const width = 4 * limits;
+  if (!Array.isArray(reply) || reply.length !== 1 + count * width) throw unexpected(reply);
+  const atUs = toNumber(reply[0]);
+  const entries: (StoreReply | StoreError)[] = [];
+  for (let at = 1; at < reply.length; at += width) entries.push(entryOf(reply, at, width, atUs));
+  return { atUs, entries };
+}
+
+function entryOf(reply: readonly unknown[], from: number, width: number, atUs: number): StoreReply | StoreError {
+  const first = toNumber(reply[from]);
+  if (first === SHUT) return shut([atUs, reply[from + 1]]);
+  if (first === FAILED) return toStoreError(new Error(String(reply[from + 1])));
+  const numbers = [first];
+  for (let at = from + 1; at < from + width; at++) numbers.push(toNumber(reply[at]));
+  return { atUs, numbers };
 }
 
 /** As {@link decode}, with a word after the time. */

@@ -25,6 +25,8 @@ export interface KeyOptions {
   /** Told once, at creation, of each client setting that breaks a promise; `console.warn` by default. */
   readonly onWarning?: (message: string) => void;
   readonly clock?: Clock;
+  /** Sends decisions that are asked for while others are in flight together, in one call; true by default. */
+  readonly batch?: boolean;
 }
 
 /** Throws `ERR_OPTION` for options that cannot be meant. */
@@ -32,9 +34,12 @@ export function checkKeyOptions(options: KeyOptions): void {
   if (typeof options !== 'object' || options === null) {
     throw new ComportaError('ERR_OPTION', `options: expected { keyPrefix, tls, ... }, got ${show(options)}`, 'options');
   }
-  const { keyPrefix = KEY_PREFIX } = options;
+  const { keyPrefix = KEY_PREFIX, batch = true } = options;
   if (!/^[A-Za-z0-9_.-]{1,32}$/.test(keyPrefix)) {
     throw new ComportaError('ERR_OPTION', 'keyPrefix: expected 1 to 32 characters of A-Z a-z 0-9 _ . -', 'keyPrefix');
+  }
+  if (typeof batch !== 'boolean') {
+    throw new ComportaError('ERR_OPTION', `batch: expected true or false, got ${show(batch)}`, 'batch');
   }
 }
 
@@ -44,13 +49,16 @@ export function openRedis(client: RedisClient, options: KeyOptions, close: () =>
     clock = systemClock,
     keyPrefix = KEY_PREFIX,
     subjectSecret,
+    batch = true,
     onWarning = (text) => console.warn(`comporta: ${text}`),
   } = options;
   for (const warning of client.warnings) onWarning(warning);
   const runner = new ScriptRunner(client, clock);
   const place = { isCluster: client.isCluster, prefix: keyPrefix };
   const presence = new Presence((policies) => beat(runner, place, processId(), policies), onWarning);
-  const shared: Shared = { ...place, runner, presence, time: new ServerTime(clock), secret: subjectSecret };
+  // Where requests are kept apart none may wait for what another began.
+  const areBatched = batch && client.joins !== false;
+  const shared: Shared = { ...place, areBatched, runner, presence, time: new ServerTime(clock), secret: subjectSecret };
   const store: Store = {
     kind: 'redis',
     bind: (plan) => new RedisPolicy(plan, shared),

@@ -135,6 +135,8 @@ export interface PolicyStore {
   shardOf?(subject: string): string;
   /** Which of how many processes that use the store this one is, as far as known. */
   part?(): Part;
+  /** How many processes use it, where each of them counts all the others for sure; `undefined` while one may not. */
+  peers?(): number | undefined;
   /** The node of a subject does not answer: look for another in the background. */
   suspect?(subject: string): void;
   /** Forgets a subject; number of keys removed. */

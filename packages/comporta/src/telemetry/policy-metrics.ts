@@ -1,7 +1,7 @@
 import type { DecisionEvent } from '../core/events.js';
 import type { Limiter } from '../limiter/limiter.js';
 import type { Instruments } from './instruments.js';
-import { algorithmNamer, askedStore, outcomeOf, sourceOf, utilizationOf } from './meaning.js';
+import { algorithmNamer, askedStore, type DecisionOutcome, outcomeOf, sourceOf, utilizationOf } from './meaning.js';
 import type { Attributes } from './meter.js';
 
 /** From this used part on a limit is nearly reached. */
@@ -13,6 +13,8 @@ export class PolicyMetrics {
   readonly #algorithmOf: ReturnType<typeof algorithmNamer>;
   readonly #policy: Attributes;
   readonly #made: Map<string, Attributes> = new Map();
+  /** Of the decision before: the next is mostly like it, and then no text is made to find them. */
+  #last: Attributes = {};
 
   constructor(instruments: Instruments, limiter: Limiter) {
     this.#instruments = instruments;
@@ -26,15 +28,7 @@ export class PolicyMetrics {
     const outcome = outcomeOf(event);
     const source = sourceOf(event);
     const algorithm = this.#algorithmOf(decision);
-    decisions.add(
-      1,
-      this.#attributes(`${outcome} ${source} ${algorithm}`, () => ({
-        ...this.#policy,
-        'comporta.outcome': outcome,
-        'comporta.source': source,
-        'comporta.algorithm': algorithm,
-      })),
-    );
+    decisions.add(1, this.#ofDecision(outcome, source, algorithm));
     this.#timed(event, source);
     const used = utilizationOf(decision);
     if (used !== undefined) utilization.record(used, this.#policy);
@@ -64,6 +58,20 @@ export class PolicyMetrics {
         ...(fault === undefined ? {} : { 'error.type': fault }),
       })),
     );
+  }
+
+  #ofDecision(outcome: DecisionOutcome, source: string, algorithm: string): Attributes {
+    const last = this.#last;
+    const isSame = last['comporta.outcome'] === outcome && last['comporta.source'] === source;
+    if (isSame && last['comporta.algorithm'] === algorithm) return last;
+    const key = `${outcome} ${source} ${algorithm}`;
+    this.#last = this.#attributes(key, () => ({
+      ...this.#policy,
+      'comporta.outcome': outcome,
+      'comporta.source': source,
+      'comporta.algorithm': algorithm,
+    }));
+    return this.#last;
   }
 
   #attributes(key: string, make: () => Attributes): Attributes {

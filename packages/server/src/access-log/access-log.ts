@@ -1,7 +1,8 @@
-import { createHmac, randomBytes } from 'node:crypto';
+import { createHmac } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { type ClientOf, createClientOf, NodeView } from 'comporta/http';
 import type { ServerConfig } from '../config/config.js';
+import { hashKey } from '../hash-key.js';
 import { nowMs, startTimer, stopTimer, type Timer } from '../time.js';
 import { type Access, type Entry, pathOf, traceIdOf, wordsOf } from './entry.js';
 
@@ -14,7 +15,7 @@ const HASH_CHARS = 16;
 export class AccessLog {
   readonly #write: (lines: string) => void;
   /** Of this process: without it nobody can try all addresses. */
-  readonly #key: Buffer = randomBytes(32);
+  readonly #key: Buffer = hashKey('access-log');
   #config: ServerConfig['accessLog'];
   #clientOf: ClientOf = () => undefined;
   #lines = '';

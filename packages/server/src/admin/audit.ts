@@ -15,6 +15,9 @@ export interface AuditEntry {
   readonly status: number;
 }
 
+/** An operation as it is recorded. */
+export type AuditedOperation = Omit<AuditEntry, 'time' | 'result'>;
+
 const KEPT_MAX = 1000;
 
 /** The last operations in memory, and a line in the log for each. */
@@ -26,7 +29,7 @@ export class Audit {
     this.#log = log;
   }
 
-  record({ status, ...asked }: Omit<AuditEntry, 'time' | 'result'>): void {
+  record({ status, ...asked }: AuditedOperation): void {
     const result = status < 300 ? 'done' : status < 500 ? 'refused' : 'failed';
     this.#entries.push({ time: new Date(nowMs()).toISOString(), ...asked, result, status });
     if (this.#entries.length > KEPT_MAX) this.#entries.shift();

@@ -7,12 +7,12 @@ type Report = (path: Path, message: string, hint?: string) => void;
 /** What the `admin` section says that cannot be meant. */
 export function checkAdmin(admin: AdminConfig | undefined, report: Report): void {
   if (admin === undefined) return;
-  const { listen, tokens } = admin;
-  if (!admin.public && !isLoopback(listen.host)) {
+  const { listen, tokens, tls } = admin;
+  if (tls === undefined && !admin.public && !isLoopback(listen.host)) {
     report(
       ['admin', 'listen'],
       `${listen.host} can be reached from other machines, and tokens would travel without TLS`,
-      'listen on 127.0.0.1, or put TLS in front and set admin.public: true',
+      'listen on 127.0.0.1, or add admin.tls, or put TLS in front and set admin.public: true',
     );
   }
   tokens.forEach((given, i) => {

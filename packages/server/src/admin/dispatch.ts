@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { isComportaError, StoreError } from 'comporta';
 import { Gone, readJson } from '../api/body.js';
+import { needCertificate } from '../api/http-listener.js';
 import { type Answer, problem, Refusal } from '../api/problem.js';
 import { answer as send } from '../gateway/answer.js';
 import type { Log } from '../log.js';
@@ -42,6 +43,7 @@ async function answered(
   log: Log,
 ): Promise<Answer> {
   // Before anything is told of what there is.
+  needCertificate(state.settings.tls, request);
   const holder = state.holderOf(request.headers.authorization);
   if (holder === undefined) throw unauthorized();
   const [path = '', ...search] = (request.url ?? '/').split('?');

@@ -33,6 +33,10 @@ export interface Ranking {
   /** When the counts began, in ms since 1970. */
   readonly sinceMs: number;
   readonly nowMs: number;
+  /** Policies that are counted. */
+  readonly policies: readonly string[];
+  /** How often a subject of a policy may have been counted that is not among them; 0 where there is no number. */
+  readonly unseenMax: Readonly<Record<string, number>>;
 }
 
 /** The hottest subjects of the last one to two minutes, in bounded memory whatever clients send. */
@@ -63,18 +67,27 @@ export class Hotspots {
     this.#turn();
     const chosen = [...this.#policies].filter(([name]) => policy === undefined || name === policy);
     let total = 0;
+    const unseen = new Map<string, number>();
     const subjects = chosen.flatMap(([name, { current, previous }]) => {
       const sketches = [current[by], ...(previous === undefined ? [] : [previous[by]])];
       for (const sketch of sketches) total += sketch.total;
+      unseen.set(
+        name,
+        sketches.reduce((all, sketch) => all + sketch.unseenMax, 0),
+      );
       return merged(sketches).map((each) => ({ policy: name, ...each }));
     });
     subjects.sort((a, b) => b.count - a.count);
-    return { subjects: subjects.slice(0, count), total, sinceMs: this.#previousMs, nowMs: this.#now() };
-  }
-
-  /** Those that are counted. */
-  get policies(): readonly string[] {
-    return [...this.#policies.keys()];
+    const leftOut = subjects[count]?.count ?? 0;
+    const unseenMax = [...unseen].map(([name, most]) => [name, Math.max(most, leftOut)] as const);
+    return {
+      subjects: subjects.slice(0, count),
+      total,
+      sinceMs: this.#previousMs,
+      nowMs: this.#now(),
+      policies: [...this.#policies.keys()],
+      unseenMax: Object.fromEntries(unseenMax.filter(([, most]) => most > 0)),
+    };
   }
 
   /** A new span where the current one is over; a clock that was set back starts one too. */

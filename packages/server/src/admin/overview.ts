@@ -5,11 +5,14 @@ import { describeStore } from '../cli/describe.js';
 import type { ServerConfig } from '../config/config.js';
 import { nearest } from '../config/nearest.js';
 import { readiness } from '../health/health.js';
+import { mergeNodes } from '../workers/merge-nodes.js';
+import { mergeRankings } from '../workers/merge-ranking.js';
 import type { AdminCall, AdminRoute } from './route.js';
 import { subjectName } from './subject-name.js';
 
 const COUNT_MAX = 1000;
 const COUNT = 20;
+const TOP_ASKED = 256;
 
 const written = z.looseObject({});
 
@@ -85,10 +88,10 @@ const nodes: AdminRoute = {
   path: '/admin/nodes',
   method: 'GET',
   role: 'read',
-  summary: 'The store, and what this process has seen of its nodes.',
+  summary: 'The store, and what this server has seen of its nodes.',
   outcomes: {
     200: {
-      means: 'Nodes that never failed this process have no breaker in the list.',
+      means: 'Nodes that never failed this server have no breaker in the list.',
       schema: z.object({
         store: z.object({
           address: z.string().describe('As configured, without credentials.'),
@@ -112,10 +115,11 @@ const nodes: AdminRoute = {
     },
   },
   answer: async ({ state }) => {
-    const { engine, insight } = state;
+    const { engine, team } = state;
+    const { breakers, failing } = mergeNodes(await team.ask('nodes', undefined));
     const found = await readiness({ store: engine.store, isDraining: () => false, needsStore: () => true });
     const store = { address: describeStore(state.config.store.url), ...found };
-    return json(200, { store, breakers: insight.nodes.breakers, failing: insight.nodes.failing });
+    return json(200, { store, breakers, failing });
   },
 };
 
@@ -123,7 +127,7 @@ const top: AdminRoute = {
   path: '/admin/top',
   method: 'GET',
   role: 'read',
-  summary: 'The hottest subjects that this process has decided for in the last one to two minutes.',
+  summary: 'The hottest subjects that this server has decided for in the last one to two minutes.',
   query: {
     by: '`requests` (default) or `refusals`.',
     policy: 'One policy; all when left out.',
@@ -141,17 +145,26 @@ const top: AdminRoute = {
       }),
     },
   },
-  answer: ({ state, query }) => {
+  answer: async ({ state, query }) => {
     const by = query.get('by') ?? 'requests';
     if (by !== 'requests' && by !== 'refusals') {
       throw new Refusal(400, 'by: expected requests or refusals', { field: 'by' });
     }
-    const { subjects, ...ranking } = state.insight.hotspots.ranking(by, countIn(query), policyIn({ state, query }));
-    const named = subjects.map((each) => {
-      const { policy, item, count, error } = each;
-      return { policy, subject: subjectName(item, state.settings.topSubjects), count, error };
+    const count = countIn(query);
+    const policy = query.get('policy') ?? undefined;
+    // Who names more leaves less to guess for the others.
+    const asked = { by, count: Math.max(count, TOP_ASKED), policy } as const;
+    const { subjects, policies, total, sinceMs, nowMs } = mergeRankings(await state.team.ask('ranking', asked), count);
+    checkPolicy(policy, state, policies);
+    const named = subjects.map(({ item, ...each }) => {
+      return {
+        policy: each.policy,
+        subject: subjectName(item, state.settings.topSubjects),
+        count: each.count,
+        error: each.error,
+      };
     });
-    return json(200, { by, ...ranking, subjects: named });
+    return json(200, { by, total, sinceMs, nowMs, subjects: named });
   },
 };
 
@@ -159,7 +172,7 @@ const audit: AdminRoute = {
   path: '/admin/audit',
   method: 'GET',
   role: 'read',
-  summary: 'The last 1000 operations at this process, the newest first.',
+  summary: 'The last 1000 operations at this server, the newest first.',
   query: { count: `How many: 1 to ${COUNT_MAX}, ${COUNT} when left out.` },
   outcomes: {
     200: {
@@ -167,7 +180,7 @@ const audit: AdminRoute = {
       schema: z.strictObject({ entries: z.array(entry) }),
     },
   },
-  answer: ({ state, query }) => json(200, { entries: state.audit.latest(countIn(query)) }),
+  answer: async ({ state, query }) => json(200, { entries: (await state.team.ask('audit', countIn(query))).flat() }),
 };
 
 /** The routes that look at the whole. */
@@ -181,12 +194,10 @@ function countIn(query: URLSearchParams): number {
 }
 
 /** Domains of the rate limit service count as policies here, so any may be counted that the file does not name. */
-function policyIn({ state, query }: Pick<AdminCall, 'state' | 'query'>): string | undefined {
-  const name = query.get('policy');
-  if (name === null) return undefined;
-  const inFile = state.engine.config.gate.policies.map((policy) => policy.name);
-  const known = [...new Set([...inFile, ...state.insight.hotspots.policies])];
-  if (known.includes(name)) return name;
+function checkPolicy(name: string | undefined, { engine }: AdminCall['state'], counted: readonly string[]): void {
+  if (name === undefined) return;
+  const known = [...new Set([...engine.config.gate.policies.map((policy) => policy.name), ...counted])];
+  if (known.includes(name)) return;
   const guess = nearest(name.slice(0, 64), known);
   const hint = guess === undefined ? '' : `; did you mean ${JSON.stringify(guess)}?`;
   throw new Refusal(404, `policy: there is no policy ${JSON.stringify(name)}${hint}`, { field: 'policy' });

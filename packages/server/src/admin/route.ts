@@ -54,7 +54,10 @@ export const commonOutcomes: Readonly<
     isOf: ({ body, query }) => body !== undefined || query !== undefined,
   },
   401: { means: 'No bearer token, or one that is not taken here.', isOf: () => true },
-  403: { means: 'The token has the role `read` only.', isOf: ({ role }) => role === 'operate' },
+  403: {
+    means: 'The token has the role `read` only, or there is no client certificate that `admin.tls.ca` vouches for.',
+    isOf: () => true,
+  },
   404: { means: 'There is no such path or policy; `detail` names the nearest policy.', isOf: () => true },
   405: { means: 'Another method; `Allow` names the right one.', isOf: () => true },
   408: { means: 'The request did not arrive within 10 seconds.', isOf: ({ body }) => body !== undefined },
@@ -63,10 +66,12 @@ export const commonOutcomes: Readonly<
     means: 'The body is not declared as `application/json`, or is compressed.',
     isOf: ({ body }) => body !== undefined,
   },
+  417: { means: 'An expectation other than `100-continue`.', isOf: () => true },
   500: { means: 'A fault of this program, which is in its log.', isOf: () => true },
   503: {
-    means: 'The store did not confirm it in time, or this process is ending. Look before you try again.',
-    isOf: ({ path }) => path.startsWith('/admin/subjects'),
+    means:
+      'The store did not confirm it in time, or this process is ending: look before you try again. Or other workers did not answer in time.',
+    isOf: ({ path }) => path !== '/admin/policies',
   },
 };
 

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { type TlsFiles, tlsSchema } from '../api/tls.js';
 import { address, secretText, text } from '../config/fields.js';
 import type { Address } from '../config/types.js';
 
@@ -7,6 +8,7 @@ export interface AdminConfig {
   readonly listen: Address;
   readonly tokens: readonly AdminToken[];
   readonly public: boolean;
+  readonly tls?: TlsFiles | undefined;
   readonly auditSubjects: SubjectForm;
   readonly topSubjects: SubjectForm;
 }
@@ -46,7 +48,10 @@ export const adminSchema: z.ZodType<AdminConfig> = z.strictObject({
   public: z
     .boolean()
     .default(false)
-    .describe('Listen beyond this machine, where tokens travel as they are: put TLS in front.'),
+    .describe('Listen beyond this machine without `tls`, where tokens travel as they are: put TLS in front.'),
+  tls: tlsSchema
+    .optional()
+    .describe('Speak TLS. The files are read again when they change; a restart applies the rest.'),
   auditSubjects: form
     .default('hashed')
     .describe(

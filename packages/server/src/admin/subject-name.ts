@@ -1,10 +1,11 @@
-import { createHmac, randomBytes } from 'node:crypto';
+import { createHmac } from 'node:crypto';
+import { hashKey } from '../hash-key.js';
 import type { SubjectForm } from './schema.js';
 
 const HASH_CHARS = 16;
 const SHOWN_CHARS = 512;
-/** Of this process: without it nobody can try all addresses. */
-const key = randomBytes(32);
+/** Of this server: without it nobody can try all addresses. */
+const key = hashKey('subjects');
 
 /** A subject by a hash that stays the same while this process runs. */
 export const hashOf = (subject: string): string =>

@@ -19,6 +19,8 @@ export interface AlertsOptions {
   /** Who tells: host name and port. */
   readonly instance: string;
   readonly log: Log;
+  /** Takes what is found, in place of the sinks: another process sends it, for all workers. */
+  readonly forward?: ((findings: Findings) => void) | undefined;
   readonly clock?: AlertClock;
   readonly settings?: RetrySettings;
 }
@@ -58,7 +60,8 @@ export class Alerts {
     for (const delivery of this.#deliveries) void delivery.close(FLUSH_MS);
     this.#config = config;
     this.#conditions.cooldownMs = config?.cooldown ?? 0;
-    this.#deliveries = (config?.sinks ?? []).map((sink, i) => this.#deliver(toSink(sink, i)));
+    const sinks = this.#options.forward === undefined ? (config?.sinks ?? []) : [];
+    this.#deliveries = sinks.map((sink, i) => this.#deliver(toSink(sink, i)));
     for (const delivery of this.#deliveries) void delivery.check();
     this.#listen();
   }
@@ -71,11 +74,15 @@ export class Alerts {
 
   /** Listens to one limiter more, which no gate has, until what it answers is called. */
   add(limiter: Limiter): () => void {
-    this.#others.set(limiter, this.#deliveries.length === 0 ? [] : this.#hear(limiter));
+    this.#others.set(limiter, this.#isOff ? [] : this.#hear(limiter));
     return () => {
       for (const stop of this.#others.get(limiter) ?? []) stop();
       this.#others.delete(limiter);
     };
+  }
+
+  get #isOff(): boolean {
+    return (this.#config?.sinks.length ?? 0) === 0;
   }
 
   /** Tries to send what waits, for a moment, and ends. */
@@ -95,13 +102,13 @@ export class Alerts {
 
   #listen(): void {
     for (const stop of [...this.#stopListening, ...[...this.#others.values()].flat()]) stop();
-    const hear = (limiter: Limiter) => (this.#deliveries.length === 0 ? [] : this.#hear(limiter));
+    const hear = (limiter: Limiter) => (this.#isOff ? [] : this.#hear(limiter));
     this.#stopListening = [...this.#limiters.values()].flatMap(hear);
     for (const limiter of this.#others.keys()) this.#others.set(limiter, hear(limiter));
     this.#missed.clear();
     // Who was not heard may have recovered, and new limiters know of no failure: if one is not over, a probe finds it.
     for (const { kind, target } of this.#conditions.active()) {
-      if (kind !== 'breaker.open') this.#conditions.clear(keyOf(kind, target), this.#clock.nowMs());
+      if (kind !== 'breaker.open') this.found({ raise: undefined, clear: [keyOf(kind, target)] });
     }
     this.#advance();
   }
@@ -112,19 +119,20 @@ export class Alerts {
       limiter.on('storeError', (failure) => this.#failed(failure)),
       limiter.on('config', (failure) => this.#failed(failure)),
       limiter.on('recovered', ({ policy, node }) => {
-        if (this.#missed.remove(policy, node)) this.#found(onStoreAnswer(policy));
+        if (this.#missed.remove(policy, node)) this.found(onStoreAnswer(policy));
       }),
-      limiter.on('breaker', (event) => this.#found(onBreaker(event))),
+      limiter.on('breaker', (event) => this.found(onBreaker(event))),
     ];
   }
 
   #failed({ policy, node, degraded }: StoreFailure): void {
     this.#missed.add(policy, node);
-    this.#found(onStoreFailure(policy, degraded));
+    this.found(onStoreFailure(policy, degraded));
   }
 
-  /** Runs inside decisions: it only notes what is new. */
-  #found({ raise, clear }: Findings): void {
+  /** Runs inside decisions: it only notes what is new. Workers tell the first process what they found. */
+  found({ raise, clear }: Findings): void {
+    this.#options.forward?.({ raise, clear });
     const nowMs = this.#clock.nowMs();
     const isRaised = raise !== undefined && this.#conditions.raise(raise, nowMs);
     const cleared = clear.filter((key) => this.#conditions.clear(key, nowMs));
@@ -152,7 +160,7 @@ export class Alerts {
     return this.#clock.startTimer(PROBE_EVERY_MS, () => {
       this.#stopProbe = undefined;
       const active = this.#conditions.active();
-      if (active.length === 0 || this.#deliveries.length === 0) return;
+      if (active.length === 0 || this.#isOff) return;
       const others = [...this.#others.keys()].map((limiter) => [limiter.policy, limiter] as const);
       this.#probe.ask(new Map([...others, ...this.#limiters]), active);
       this.#stopProbe = this.#probeLater();

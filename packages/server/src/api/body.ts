@@ -51,12 +51,32 @@ function readBytes(request: IncomingMessage, maxBytes: number): Promise<Buffer> 
   });
 }
 
+/** Brackets in brackets: far more than any body that is taken needs, far fewer than would exhaust a stack. */
+const DEPTH_MAX = 64;
+
 function parsed(bytes: Buffer): unknown {
   try {
-    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
-  } catch {
+    const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+    if (isTooDeep(text)) throw new Refusal(400, 'Expected fewer brackets in brackets.', { field: '' });
+    return JSON.parse(text);
+  } catch (error) {
+    if (error instanceof Refusal) throw error;
     throw new Refusal(400, 'The body is not JSON in UTF-8.', { field: '' });
   }
+}
+
+function isTooDeep(text: string): boolean {
+  let [depth, isText] = [0, false];
+  for (let i = 0; i < text.length; i++) {
+    const char = text[i];
+    if (isText && char === '\\') i++;
+    else if (char === '"') isText = !isText;
+    else if (isText) continue;
+    else if (char === '[' || char === '{') depth++;
+    else if (char === ']' || char === '}') depth--;
+    if (depth > DEPTH_MAX) return true;
+  }
+  return false;
 }
 
 function checked(schema: z.ZodType, value: unknown): unknown {

@@ -1,10 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { TLSSocket } from 'node:tls';
 import { isComportaError } from 'comporta';
 import { answer as send } from '../gateway/answer.js';
 import type { Log } from '../log.js';
 import { Gone, readJson } from './body.js';
 import { corsFields, preflight } from './cors.js';
+import { needCertificate } from './http-listener.js';
 import { type Answer, problem, Refusal } from './problem.js';
 import type { Route } from './route.js';
 import { routeAt } from './routes.js';
@@ -67,9 +67,7 @@ function admit({ settings, isKnown, isKnownToStore }: ApiState, request: Incomin
     throw new Refusal(405, `Expected ${allow}.`, { headers: [['allow', allow]] });
   }
   if (access === 'anybody') return;
-  if (settings.tls?.ca !== undefined && !(request.socket instanceof TLSSocket && request.socket.authorized)) {
-    throw new Refusal(403, 'Expected a client certificate of an authority that is trusted here.');
-  }
+  needCertificate(settings.tls, request);
   const isTaken = access === 'token' ? isKnown : access === 'store-token' ? isKnownToStore : undefined;
   if (isTaken === undefined || isTaken(request.headers.authorization)) return;
   throw new Refusal(401, 'Expected a bearer token that is taken here.', {

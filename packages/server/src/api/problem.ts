@@ -41,9 +41,21 @@ export class Refusal extends Error {
   }
 }
 
-export function problem({ status, message: detail, field, headers }: Refusal): Answer {
+/** What was sent comes back in the words, but not at length. */
+const WORDS_MAX = 1000;
+
+const short = (text: string): string => (text.length <= WORDS_MAX ? text : `${text.slice(0, WORDS_MAX)}...`);
+
+export function problem({ status, message, field, headers }: Refusal): Answer {
+  const detail = short(message);
   const title = STATUS_CODES[status] ?? '';
-  const body = JSON.stringify({ type: 'about:blank', title, status, detail, ...(field !== undefined && { field }) });
+  const body = JSON.stringify({
+    type: 'about:blank',
+    title,
+    status,
+    detail,
+    ...(field !== undefined && { field: short(field) }),
+  });
   return { status, headers: [['content-type', PROBLEM_JSON], ['cache-control', 'no-store'], ...headers], body };
 }
 

@@ -84,6 +84,7 @@ export const commonOutcomes: Readonly<Record<number, Outcome & { readonly isOf: 
     ...problemOutcome('The body is not declared as `application/json`, or is compressed.'),
     isOf: ({ body }) => body !== undefined,
   },
+  417: { ...problemOutcome('An expectation other than `100-continue`.'), isOf: () => true },
   500: { ...problemOutcome('A fault of this program, which is in its log.'), isOf: () => true },
   503: { ...problemOutcome('This process is ending; another one can answer.'), isOf: ({ body }) => body !== undefined },
 };

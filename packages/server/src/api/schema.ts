@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { address, duration, secretText, text } from '../config/fields.js';
 import type { ApiConfig } from '../config/types.js';
+import { tlsSchema } from './tls.js';
 
 const HOUR_MS = 3_600_000;
 const TOKENS_MAX = 20;
@@ -13,16 +14,6 @@ const tokens: z.ZodType<readonly string[]> = z
   .preprocess((value) => (typeof value === 'string' || typeof value === 'number' ? [value] : value), z.array(token))
   .refine((list) => list.length >= 1 && list.length <= TOKENS_MAX, `expected 1 to ${TOKENS_MAX} tokens`)
   .meta({ type: 'array', items: { type: 'string' } });
-
-const tlsSchema = z.strictObject({
-  cert: z.string().min(1).describe("File with the server's certificate chain, in PEM."),
-  key: z.string().min(1).describe('File with its key, in PEM.'),
-  ca: z
-    .string()
-    .min(1)
-    .optional()
-    .describe('File with the authorities whose certificates callers must show. None are asked for when left out.'),
-});
 
 /** The `api` section. What depends on other fields is checked in `check.ts`. */
 export const apiSchema: z.ZodType<ApiConfig> = z.strictObject({

@@ -5,7 +5,7 @@ import type { Engine } from '../engine/engine.js';
 import type { RateLimitService } from '../envoy/service.js';
 import { type IsTrusted, trustOf } from '../gateway/trust.js';
 import type { HealthOptions } from '../health/health.js';
-import type { Metrics } from '../metrics/metrics.js';
+import type { Team } from '../workers/team.js';
 import type { ApiSettings } from './settings.js';
 import { type IsKnown, knownBy } from './tokens.js';
 
@@ -13,7 +13,8 @@ import { type IsKnown, knownBy } from './tokens.js';
 export interface ApiContext {
   readonly engine: Engine;
   readonly health: HealthOptions;
-  readonly metrics: Pick<Metrics, 'text'>;
+  /** Who counts what the metrics tell. */
+  readonly team: Pick<Team, 'ask'>;
   /** The rate-limit service of the `envoy` section; `undefined` when there is none. */
   readonly rateLimitService: () => RateLimitService | undefined;
 }

@@ -9,14 +9,15 @@ export const limitsNothing = ({ gate, gateway }: ServerConfig): boolean =>
   gate.policies.length === 0 && gateway !== undefined;
 
 /** What runs now, and where; one fact per line. */
-export function bannerLines(config: ServerConfig, app: App): readonly string[] {
+export function bannerLines(config: ServerConfig, app: App, workers: number): readonly string[] {
   const { url: store } = config.store;
   return [
     ...(app.gateway === undefined ? [] : [`gateway on ${urlOf(app.gateway)}`]),
     ...(app.api === undefined ? [] : [`health on ${urlOf(app.api, config.api?.tls && 'https')}/livez and /readyz`]),
     ...(app.envoy === undefined ? [] : [`envoy rate limit service on ${authorityOf(app.envoy)}`]),
-    ...(app.admin === undefined ? [] : [`admin API on ${urlOf(app.admin)}/admin`]),
+    ...(app.admin === undefined ? [] : [`admin API on ${urlOf(app.admin, config.admin?.tls && 'https')}/admin`]),
     store === 'memory' ? 'store memory: counts live in this process' : `store ${describeStore(store)}`,
+    ...(workers === 1 ? [] : [`${workers} workers`]),
     ...describePolicies(config),
     ...(limitsNothing(config) ? [NO_POLICIES] : []),
   ];

@@ -1,9 +1,13 @@
 import { type App, ListenError, startApp } from '../app.js';
 import type { ServerConfig } from '../config/config.js';
-import { loadFile, watchConfigFile } from '../config/file.js';
+import { type FileContent, loadFile, watchConfigFile } from '../config/file.js';
 import { formatProblem } from '../config/problem.js';
 import { Reloader } from '../config/reloader.js';
+import { isWorker } from '../hash-key.js';
 import { createLog, type Log, type LogFormat } from '../log.js';
+import { workersOf } from '../workers/count.js';
+import { type Content, startWorkers, type WorkersApp, WorkersError } from '../workers/primary.js';
+import { Worker } from '../workers/worker.js';
 import { bannerLines, tryLines } from './banner.js';
 import { type Command, configFile, UsageError, type Values } from './command.js';
 
@@ -26,6 +30,7 @@ second one ends at once.
 
 async function runServe(values: Values): Promise<number> {
   const file = configFile('serve', values);
+  if (isWorker) return new Worker(file).run();
   const log = createLog(logFormat(values), (line) => process.stderr.write(line));
   const content = loadFile(file, process.env);
   if ('problems' in content) {
@@ -36,24 +41,54 @@ async function runServe(values: Values): Promise<number> {
   process.on('unhandledRejection', (error) => log.error('unhandled rejection', { error: String(error) }));
   const signals = listenForSignals();
   try {
-    const app = await startApp(content.config, log, (lines) => process.stdout.write(lines));
+    const app = await start(content, log);
     announce(content.config, app, log, values);
-    const reloader = new Reloader({
-      file,
-      first: content,
-      load: (known) => loadFile(file, process.env, known),
-      apply: (config) => app.apply(config),
-      onReload: (isGood) => app.reloaded(isGood),
-      log,
-    });
-    const stopWatching = watchConfigFile(file, () => reloader.reload(false));
-    signals.onReload(() => reloader.reload(true));
+    const reload = reloads(file, content, app, log);
+    const stopWatching = watchConfigFile(file, () => reload(false));
+    signals.onReload(() => reload(true));
     return await untilStopped(app, log, signals, stopWatching);
   } catch (error) {
-    if (!(error instanceof ListenError)) throw error;
+    if (!(error instanceof ListenError || error instanceof WorkersError)) throw error;
     process.stderr.write(`comporta: ${error.message}\n`);
     return 1;
   }
+}
+
+type Serving = App & Partial<WorkersApp>;
+
+/** One process, or several that look like one. */
+async function start(content: Content, log: Log): Promise<Serving> {
+  const { config } = content;
+  const count = workersOf(config);
+  const writeAccess = (lines: string): void => void process.stdout.write(lines);
+  if (config.workers === 'auto' && config.store.url === 'memory') {
+    log.info('one worker: with store: memory each would count alone');
+  }
+  return count === 1 ? startApp(config, log, writeAccess) : startWorkers({ first: content, count, log, writeAccess });
+}
+
+/** Reads the file again and puts it in force; one reading after the other. */
+function reloads(file: string, first: Content, app: Serving, log: Log): (isAsked: boolean) => void {
+  let content: FileContent = first;
+  const reloader = new Reloader({
+    file,
+    first,
+    load: () => content,
+    apply: (config) => app.apply(config),
+    onReload: (isGood) => app.reloaded(isGood),
+    log,
+  });
+  let work = Promise.resolve();
+  const reload = async (isAsked: boolean): Promise<void> => {
+    const known = content;
+    content = loadFile(file, process.env, known);
+    const isNews = isAsked || content.text !== known.text;
+    if ('config' in content && isNews) await app.offer?.(content);
+    reloader.reload(isAsked);
+  };
+  return (isAsked) => {
+    work = work.then(() => reload(isAsked));
+  };
 }
 
 function logFormat(values: Values): LogFormat {
@@ -64,9 +99,10 @@ function logFormat(values: Values): LogFormat {
 
 function announce(config: ServerConfig, app: App, log: Log, values: Values): void {
   if (logFormat(values) === 'json') {
-    for (const line of bannerLines(config, app)) log.info(line);
+    for (const line of bannerLines(config, app, workersOf(config))) log.info(line);
   } else {
-    process.stdout.write([...bannerLines(config, app), ...tryLines(config, app)].map((line) => `${line}\n`).join(''));
+    const lines = [...bannerLines(config, app, workersOf(config)), ...tryLines(config, app)];
+    process.stdout.write(lines.map((line) => `${line}\n`).join(''));
   }
 }
 
@@ -98,7 +134,7 @@ function listenForSignals(): Signals {
 }
 
 /** Ends with the process: 0 after a drain, 1 when a second signal cut it short. */
-function untilStopped(app: App, log: Log, signals: Signals, stopWatching: () => void): Promise<number> {
+function untilStopped(app: Serving, log: Log, signals: Signals, stopWatching: () => void): Promise<number> {
   return new Promise((resolve, reject) => {
     let isStopping = false;
     signals.onStop((signal) => {
@@ -110,6 +146,10 @@ function untilStopped(app: App, log: Log, signals: Signals, stopWatching: () => 
         log.info('stopped');
         resolve(0);
       }, reject);
+    });
+    app.onFailure?.((reason) => {
+      stopWatching();
+      void app.stop().finally(() => reject(new WorkersError(reason)));
     });
   });
 }

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { AccessList, GateOptions } from 'comporta/http';
+import type { AdminSettings } from '../admin/settings.js';
 import type { ApiSettings } from '../api/settings.js';
 import type { EnvoyConfig } from '../envoy/schema.js';
 import type { StoreSettings } from './store.js';
@@ -8,12 +9,14 @@ import type { AccessConfig, FileConfig, GatewayConfig, PolicyConfig } from './ty
 /** A file that may run. */
 export interface ServerConfig {
   readonly store: StoreSettings;
+  /** Processes that serve on the same ports. */
+  readonly workers: FileConfig['workers'];
   /** Everything of the decision but the store. */
   readonly gate: Omit<GateOptions<IncomingMessage>, 'store'>;
   readonly gateway: GatewayConfig | undefined;
   readonly api: ApiSettings | undefined;
   readonly envoy: EnvoyConfig | undefined;
-  readonly admin: FileConfig['admin'];
+  readonly admin: AdminSettings | undefined;
   readonly alerts: FileConfig['alerts'];
   readonly accessLog: FileConfig['accessLog'];
 }
@@ -23,9 +26,10 @@ export function toServerConfig(
   store: StoreSettings,
   api: ServerConfig['api'],
   envoy: ServerConfig['envoy'],
+  admin: ServerConfig['admin'],
 ): ServerConfig {
-  const { gateway, admin, alerts, accessLog } = file;
-  return { store, gate: toGateOptions(file), gateway, api, envoy, admin, alerts, accessLog };
+  const { workers, gateway, alerts, accessLog } = file;
+  return { store, workers, gate: toGateOptions(file), gateway, api, envoy, admin, alerts, accessLog };
 }
 
 /** The library's own form of the file's rules. */

@@ -19,13 +19,18 @@ export function loadFile(file: string, environment: Environment, known?: FileCon
   try {
     const text = readFileSync(file, 'utf8');
     if (known !== undefined && text === known.text && !dependsOnOthers(known)) return known;
-    const at = (name: string) => resolve(dirname(file), name);
-    return { text, ...loadConfig(text, environment, (name) => readFileSync(at(name), 'utf8'), at) };
+    return checkFile(file, text, environment);
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code;
     const message = code === 'ENOENT' ? 'there is no such file' : `the file cannot be read: ${code ?? String(error)}`;
     return { text: '', problems: [{ line: 1, column: 1, path: '', message, hint: undefined }] };
   }
+}
+
+/** Checks the text of a file. Never throws. */
+export function checkFile(file: string, text: string, environment: Environment): FileContent {
+  const at = (name: string) => resolve(dirname(file), name);
+  return { text, ...loadConfig(text, environment, (name) => readFileSync(at(name), 'utf8'), at) };
 }
 
 /** Files that it names may have been mended since. */

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { resolveAdmin } from '../admin/settings.js';
 import { resolveApi } from '../api/settings.js';
 import { resolveEnvoy } from '../envoy/settings.js';
 import { type ServerConfig, toServerConfig } from './config.js';
@@ -46,10 +47,12 @@ export function loadConfig(
   const store = resolveStore(parsed.data.store, read);
   const api = resolveApi(parsed.data.api, read);
   const envoy = resolveEnvoy(parsed.data.envoy, at);
-  const problems = checkMeaning(parsed.data, source, [...store.faults, ...api.faults, ...envoy.faults]);
+  const admin = resolveAdmin(parsed.data.admin, read);
+  const faults = [store, api, envoy, admin].flatMap((section) => section.faults);
+  const problems = checkMeaning(parsed.data, source, faults);
   if (problems.length + envoy.problems.length > 0)
     return { problems: [...inOrder(problems), ...inOrder(envoy.problems)] };
-  return { config: toServerConfig(parsed.data, store.settings, api.settings, envoy.settings) };
+  return { config: toServerConfig(parsed.data, store.settings, api.settings, envoy.settings, admin.settings) };
 }
 
 const inFiles = (a: Problem, b: Problem): number => (a.file ?? '').localeCompare(b.file ?? '');

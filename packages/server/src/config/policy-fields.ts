@@ -14,6 +14,13 @@ export const countSchema: z.ZodType<PolicyConfig['count']> = z
     'Which requests stay charged once their response has ended: `failures` are those with a status of 400 or more and those without a whole answer, `successes` the others.',
   );
 
+export const holdSchema: z.ZodType<PolicyConfig['hold']> = z
+  .union([z.literal(false), durationText(1, 60_000)])
+  .optional()
+  .describe(
+    'How long, at most, a refused subject is refused without asking the store; `false` asks each time. `20ms` when left out.',
+  );
+
 export const plansSchema: z.ZodType<PolicyConfig['plans']> = z
   .record(z.string(), oneOrMany(limitSchema))
   .optional()

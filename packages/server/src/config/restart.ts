@@ -3,6 +3,7 @@ import type { ServerConfig } from './config.js';
 /** Settings that a running process cannot change, by their paths in the file. */
 const FIXED: Readonly<Record<string, (config: ServerConfig) => unknown>> = {
   store: ({ store }) => store,
+  workers: ({ workers }) => workers,
   gateway: ({ gateway }) => gateway === undefined,
   'gateway.listen': ({ gateway }) => gateway?.listen,
   'gateway.maxHeaderBytes': ({ gateway }) => gateway?.maxHeaderBytes,
@@ -16,6 +17,7 @@ const FIXED: Readonly<Record<string, (config: ServerConfig) => unknown>> = {
   'api.idleTimeout': ({ api }) => api?.idleTimeout,
   admin: ({ admin }) => admin === undefined,
   'admin.listen': ({ admin }) => admin?.listen,
+  'admin.tls': ({ admin }) => [admin?.tls === undefined, admin?.tls?.ca === undefined],
   envoy: ({ envoy }) => envoy === undefined,
   'envoy.listen': ({ envoy }) => envoy?.listen,
   'envoy.tls': ({ envoy }) => [envoy?.tls === undefined, envoy?.tls?.ca === undefined],

@@ -15,6 +15,7 @@ import {
   countSchema,
   denyAllSchema,
   denySchema,
+  holdSchema,
   planSchema,
   plansSchema,
   shadowSchema,
@@ -28,6 +29,8 @@ const failureMode: z.ZodType<FailureMode> = z.enum(['local', 'open', 'closed']);
 const headerForm: z.ZodType<HeaderForm> = z.enum(['draft-11', 'draft-7', 'draft-6', 'legacy', 'none']);
 
 const instances: z.ZodType<number | 'auto'> = z.union([z.literal('auto'), z.int().min(1).max(100_000)]);
+
+const workers: z.ZodType<number | 'auto'> = z.union([z.literal('auto'), z.int().min(1).max(128)]);
 
 const matchSchema: z.ZodType<MatchConfig> = z.strictObject({
   path: oneOrMany(text(/^\//, 'a path that starts with "/"'))
@@ -68,6 +71,7 @@ const policySchema: z.ZodType<PolicyConfig> = z.strictObject({
   instances: instances
     .optional()
     .describe("How many processes share the limits in mode `local`; the file's `instances` when left out."),
+  hold: holdSchema,
   count: countSchema,
   plans: plansSchema,
   plan: planSchema,
@@ -143,6 +147,11 @@ export const configSchema: z.ZodType<FileConfig> = z
   .strictObject({
     $schema: z.string().optional().describe('Location of the JSON Schema, for editors.'),
     store: storeSchema,
+    workers: workers
+      .default(1)
+      .describe(
+        'How many processes serve on the same ports, 1 to 128: `auto` is one for each processor, and one alone with `store: memory`. A restart applies changes.',
+      ),
     timeout: duration(1, 60_000).prefault('50ms').describe('Hard limit on each decision, whatever the store does.'),
     onStoreFailure: failureMode
       .default('local')

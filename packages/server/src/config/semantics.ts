@@ -30,6 +30,7 @@ export function checkMeaning(file: FileConfig, source: Source, storeFaults: read
   checkApi(file, report);
   checkAdmin(file.admin, report);
   checkInstances(file, report);
+  checkWorkers(file, report);
   checkLists(file, report);
   if (problems.length === 0) checkWithLibrary(file, report);
   return problems;
@@ -126,6 +127,15 @@ function checkInstances({ instances, onStoreFailure, policies, envoy }: FileConf
   if (envoy !== undefined && (envoy.onStoreFailure ?? onStoreFailure) === 'local') return;
   if (policies.some((policy) => (policy.onStoreFailure ?? onStoreFailure) === 'local')) return;
   report(['instances'], 'changes nothing: no policy has onStoreFailure: local', 'remove it, or choose local');
+}
+
+function checkWorkers({ workers, store }: FileConfig, report: Report): void {
+  if (store.url !== 'memory' || workers === 'auto' || workers === 1) return;
+  report(
+    ['workers'],
+    'each worker would count alone: with store: memory there can be only one',
+    'set store: redis://127.0.0.1:6379 or another shared store, or workers: 1',
+  );
 }
 
 /** Without policies there is nobody to ask. */

@@ -1,6 +1,7 @@
 import type { Duration, FailureMode, Limit } from 'comporta';
 import type { HeaderForm } from 'comporta/http';
 import type { AdminConfig } from '../admin/schema.js';
+import type { TlsFiles } from '../api/tls.js';
 import type { EnvoyConfig } from '../envoy/schema.js';
 
 /** Where to listen. */
@@ -13,6 +14,7 @@ export interface Address {
 export interface FileConfig {
   readonly $schema?: string | undefined;
   readonly store: StoreConfig;
+  readonly workers: number | 'auto';
   readonly timeout: number;
   readonly onStoreFailure: FailureMode;
   readonly instances: number | 'auto';
@@ -54,7 +56,7 @@ export interface ApiConfig {
   readonly listen: Address;
   readonly tokens?: readonly string[] | undefined;
   readonly public: boolean;
-  readonly tls?: { readonly cert: string; readonly key: string; readonly ca?: string | undefined } | undefined;
+  readonly tls?: TlsFiles | undefined;
   readonly authorize?: boolean | readonly string[] | undefined;
   readonly store?: { readonly tokens: readonly string[] } | undefined;
   readonly cors?: readonly string[] | undefined;
@@ -91,6 +93,7 @@ export interface PolicyConfig {
   readonly timeout?: number | undefined;
   readonly onStoreFailure?: FailureMode | undefined;
   readonly instances?: number | 'auto' | undefined;
+  readonly hold?: Duration | false | undefined;
   readonly count: 'all' | 'failures' | 'successes';
   readonly plans?: Readonly<Record<string, readonly Limit[]>> | undefined;
   readonly plan?: string | { readonly by: string; readonly of: Readonly<Record<string, string>> } | undefined;

@@ -6,6 +6,7 @@ import type { ServerConfig } from '../config/config.js';
 import type { Engine } from '../engine/engine.js';
 import type { Log } from '../log.js';
 import type { Metrics } from '../metrics/metrics.js';
+import type { Team } from '../workers/team.js';
 import type { Door } from './door.js';
 import { listen } from './listen.js';
 
@@ -14,6 +15,7 @@ export interface ApiDoorOptions {
   readonly log: Log;
   readonly metrics: Metrics;
   readonly accessLog: AccessLog;
+  readonly team: Team;
   /** What `/json` asks; nothing is served there when left out. */
   readonly rateLimitService?: ApiContext['rateLimitService'];
 }
@@ -22,12 +24,12 @@ export interface ApiDoorOptions {
 export function apiDoor(config: ServerConfig, engine: Engine, options: ApiDoorOptions): Door | undefined {
   const { api: settings } = config;
   if (settings === undefined) return undefined;
-  const { isDraining, log, metrics, accessLog, rateLimitService = () => undefined } = options;
+  const { isDraining, log, metrics, accessLog, team, rateLimitService = () => undefined } = options;
   const needsStore = (): boolean => refusesWithoutStore(engine.config);
   const context: ApiContext = {
     engine,
     health: { store: engine.store, isDraining, needsStore },
-    metrics,
+    team,
     rateLimitService,
   };
   const api = new Api(stateOf(config, settings, context), log);

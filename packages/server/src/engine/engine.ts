@@ -36,6 +36,7 @@ export class Engine {
     this.#options = options;
     this.#config = config;
     this.#rules = this.#build(config);
+    this.#follow(this.#rules);
   }
 
   get rules(): Rules {
@@ -46,13 +47,20 @@ export class Engine {
     return this.#config;
   }
 
-  /** Puts other rules in force: `use` gives them to the doors. When either throws, the old ones stay. */
-  apply(config: ServerConfig, use: (rules: Rules) => void): void {
-    const rules = this.#build(config);
-    use(rules);
+  /** Puts other rules in force: `use` gives them to the doors. When either throws, the doors get the old ones back. */
+  apply(config: ServerConfig, use: (config: ServerConfig, rules: Rules) => void): void {
     const old = this.#rules;
+    const rules = this.#build(config);
+    try {
+      use(config, rules);
+    } catch (error) {
+      this.#giveBack(use);
+      this.#retire(rules);
+      throw error;
+    }
     this.#rules = rules;
     this.#config = config;
+    this.#follow(rules);
     this.#retire(old);
   }
 
@@ -74,16 +82,28 @@ export class Engine {
   }
 
   #build({ gate }: ServerConfig): Rules {
-    const { store, watch, alerts, metrics, insight, log } = this.#options;
+    const { store, log } = this.#options;
     const options = { ...gate, store, onError: warnOnce(log) };
-    const built = gate.policies.length === 0 ? undefined : createGate<IncomingMessage>(options);
-    if (built !== undefined) {
-      watch.follow(built);
-      metrics.follow(built);
-      insight?.renew(built);
+    return new Rules(gate.policies.length === 0 ? undefined : createGate<IncomingMessage>(options));
+  }
+
+  #follow({ gate }: Rules): void {
+    const { watch, alerts, metrics, insight } = this.#options;
+    if (gate !== undefined) {
+      watch.follow(gate);
+      metrics.follow(gate);
+      insight?.renew(gate);
     }
-    alerts.follow(built);
-    return new Rules(built);
+    alerts.follow(gate);
+  }
+
+  /** To the doors that had taken others; the one that threw never had, and may throw again. */
+  #giveBack(use: (config: ServerConfig, rules: Rules) => void): void {
+    try {
+      use(this.#config, this.#rules);
+    } catch {
+      // It is told of once.
+    }
   }
 
   #retire(rules: Rules): void {

@@ -1,12 +1,12 @@
 import type { Degraded } from 'comporta';
 import type { Match } from './match.js';
-import type { Rate } from './rules.js';
+import type { NamedRate } from './rules.js';
 
 /** The answer to one descriptor. */
 export interface Status {
   readonly isOver: boolean;
   /** The limit that decided; `undefined` where none applies. */
-  readonly limit: (Rate & { readonly name: string }) | undefined;
+  readonly limit: NamedRate | undefined;
   readonly remaining: number;
   /** Until the window ends, or the limit is as if unused: whole seconds, at least 1; `undefined` without a limit. */
   readonly resetSeconds: number | undefined;

@@ -1,11 +1,12 @@
-import { type Check, type Decision, decideEach, type MaybePromise } from 'comporta';
+import type { Decision, MaybePromise } from 'comporta';
 import { hitsOf, isUnanswered, type Status, uncounted } from './answer.js';
-import { type Counters, countOf, joinedSubject, usedOf } from './counter.js';
-import { type Match, matchOf, overrideOf, replacedIn } from './match.js';
+import { type Counter, type Counters, countOf, joinedSubject, usedOf } from './counter.js';
+import { type Match, matchesOf, replacedIn } from './match.js';
 import { allOf, andThen } from './maybe.js';
-import { type Patience, type Refunded, refunded } from './refund.js';
-import type { Ask } from './request.js';
-import type { Domain, Rate } from './rules.js';
+import { partOf, WHOLE } from './part.js';
+import { callOf, type Patience, type Refunded, refunded } from './refund.js';
+import { type Ask, costOf } from './request.js';
+import type { Domain, NamedRate } from './rules.js';
 
 export interface CompatibleOptions {
   /** Look first, and charge nobody when anybody is over. */
@@ -15,8 +16,9 @@ export interface CompatibleOptions {
 /** A descriptor that a counter is asked for. */
 interface Counted {
   readonly match: Match;
-  readonly rate: Rate;
+  readonly rate: NamedRate;
   readonly ask: Ask;
+  readonly counter: Counter;
 }
 
 /** Decides as envoyproxy/ratelimit does: every counter by itself, and what is refused counts too. */
@@ -32,60 +34,50 @@ export class CompatibleDomain {
   }
 
   decide(asks: readonly Ask[], patience: Patience): MaybePromise<readonly Status[]> {
-    const matches = asks.map(({ entries, override }) =>
-      override === undefined ? matchOf(this.#domain, entries) : overrideOf(this.#domain, entries, override),
-    );
+    const matches = matchesOf(this.#domain, asks);
     const replaced = replacedIn(matches);
-    const settled = matches.map((match, i) => uncounted(match, replaced[i] === true));
-    const counted: Counted[] = [];
-    for (const [i, match] of matches.entries()) {
-      const rate = match?.rule.rate;
-      if (settled[i] === undefined && match !== undefined && rate !== undefined)
-        counted.push({ match, rate, ask: asks[i] as Ask });
-    }
-    return andThen(this.#count(counted, patience), (statuses) => {
-      let next = 0;
-      return settled.map((status) => status ?? (statuses[next++] as Status));
-    });
-  }
-
-  #count(counted: readonly Counted[], patience: Patience): MaybePromise<readonly Status[]> {
-    if (!this.#options.stopsWhenOver) return this.#charge(counted, patience);
-    return andThen(this.#charge(counted.map(looking), patience), (looks) => {
-      const isAnyOver = looks.some(({ remaining, limit }, i) => limit !== undefined && remaining < costOf(counted[i]));
-      if (!isAnyOver) return this.#charge(counted, patience);
-      return looks.map((look, i) =>
-        look.remaining < costOf(counted[i]) ? { ...look, isOver: true, remaining: 0 } : look,
+    const charge = (wanted: readonly Ask[]): MaybePromise<readonly Status[]> =>
+      allOf(
+        matches.map(
+          (match, i) =>
+            uncounted(match, replaced[i] === true) ?? this.#charge(match as Match, wanted[i] as Ask, patience),
+        ),
       );
+    if (!this.#options.stopsWhenOver) return charge(asks);
+    return andThen(charge(asks.map(looking)), (looks) => {
+      const isOver = ({ limit, remaining }: Status, i: number): boolean =>
+        limit !== undefined && remaining < costOf(asks[i] as Ask);
+      if (!looks.some(isOver)) return charge(asks);
+      return looks.map((look, i) => (isOver(look, i) ? { ...look, isOver: true, remaining: 0 } : look));
     });
   }
 
-  #charge(counted: readonly Counted[], patience: Patience): MaybePromise<readonly Status[]> {
-    const checks = counted.map(({ match, rate, ask }): Check => {
-      const limiter = this.#counters.limiter(rate.unit);
-      return { limiter, subject: joinedSubject(match), cost: ask.isRefund ? 0 : ask.cost };
-    });
-    const given = counted.map(({ ask }, i) => refunded(ask, checks[i] as Check, patience));
-    return andThen(decideEach(checks, patience), (decisions) =>
-      andThen(allOf(given), (refunds) => counted.map((one, i) => statusOf(one, decisions[i] as Decision, refunds[i]))),
-    );
+  #charge(match: Match, ask: Ask, patience: Patience): MaybePromise<Status> {
+    // Only unlimited rules have none, and those are not counted.
+    const rate = match.rule.rate as NamedRate;
+    const counter = this.#counters.of(rate.unit);
+    const { limiter } = counter;
+    const subject = joinedSubject(match);
+    const given = refunded(ask, { limiter, subject }, patience);
+    const decided = limiter.decide(subject, callOf(ask, patience));
+    const counted = { match, rate, ask, counter };
+    return andThen(decided, (decision) => andThen(given, (refund) => statusOf(counted, decision, refund)));
   }
 }
 
-const looking = (one: Counted): Counted => ({ ...one, ask: { ...one.ask, cost: 0, isRefund: false } });
+const looking = (ask: Ask): Ask => ({ ...ask, cost: 0, isRefund: false });
 
-const costOf = (one: Counted | undefined): number => (one?.ask.isRefund === true ? 0 : (one?.ask.cost ?? 0));
-
-function statusOf({ match, rate, ask }: Counted, decision: Decision, refund: Refunded | undefined): Status {
+function statusOf({ match, rate, ask, counter }: Counted, decision: Decision, refund: Refunded | undefined): Status {
   const { requestsPerUnit, unit } = rate;
-  const { name, isShadow, isQuota } = match.rule;
-  const limit = { requestsPerUnit, unit, name };
+  const { isShadow, isQuota } = match.rule;
   const degraded = decision.degraded ?? (refund !== undefined && 'degraded' in refund ? refund.degraded : undefined);
-  const count = countOf(decision, unit);
+  // Who counts alone knows of its own part only, and admits no more than its part of the limit.
+  const alone = decision.degraded === undefined ? WHOLE : counter.part();
+  const count = countOf(decision, unit, alone);
   if (count === undefined) {
     return {
       isOver: false,
-      limit,
+      limit: rate,
       remaining: requestsPerUnit,
       resetSeconds: undefined,
       degraded,
@@ -94,19 +86,20 @@ function statusOf({ match, rate, ask }: Counted, decision: Decision, refund: Ref
       hits: undefined,
     };
   }
-  const cost = ask.isRefund ? 0 : ask.cost;
+  const cost = costOf(ask);
   const [state] = refund !== undefined && 'states' in refund ? refund.states : [];
   // The counter itself refuses only what no limit can have room for; that was not added.
   const after = state === undefined ? count.used + (decision.allowed ? 0 : cost) : usedOf(state);
-  const isOver = after > requestsPerUnit;
+  const room = state === undefined ? partOf(requestsPerUnit, alone, Math.max(1, cost)) : requestsPerUnit;
+  const isOver = after > room;
   return {
     isOver: isOver && !isShadow,
-    limit,
-    remaining: Math.max(0, requestsPerUnit - after),
+    limit: rate,
+    remaining: Math.max(0, room - after),
     resetSeconds: count.resetSeconds,
     retrySeconds: isOver ? count.resetSeconds : undefined,
     degraded,
     isQuota,
-    hits: hitsOf(match, cost, after, requestsPerUnit),
+    hits: hitsOf(match, cost, after, room),
   };
 }

@@ -1,10 +1,15 @@
 import { type Decision, fixedWindow, type Limiter, type LimitState } from 'comporta';
 import type { Limiters } from './limiters.js';
 import type { Match } from './match.js';
-import { type Unit, windowSeconds } from './units.js';
+import { type Part, partOf, WHOLE } from './part.js';
+import { LIMIT_MAX, type Unit, windowSeconds } from './units.js';
 
-/** The most that a limit can be: the counter of a window refuses nothing below, it only counts. */
-const UNBOUNDED = 1_000_000_000;
+/** What counts in one unit. */
+export interface Counter {
+  readonly limiter: Limiter;
+  /** What of every limit this process may use while it counts alone. */
+  readonly part: () => Part;
+}
 
 /** What a counter said: how much of a window is used, this request's cost included. */
 export interface Count {
@@ -19,21 +24,23 @@ export interface Count {
 export class Counters {
   readonly #domain: string;
   readonly #limiters: Limiters;
-  readonly #ofUnits: Map<Unit, Limiter> = new Map();
+  readonly #ofUnits: Map<Unit, Counter> = new Map();
 
   constructor(domain: string, limiters: Limiters) {
     this.#domain = domain;
     this.#limiters = limiters;
   }
 
-  limiter(unit: Unit): Limiter {
+  of(unit: Unit): Counter {
     const known = this.#ofUnits.get(unit);
     if (known !== undefined) return known;
     const window = windowSeconds(unit) * 1000;
-    const limits = fixedWindow({ limit: UNBOUNDED, window, id: unit.toLowerCase() });
+    // It refuses nothing below, it only counts.
+    const limits = fixedWindow({ limit: LIMIT_MAX, window, id: unit.toLowerCase() });
     const limiter = this.#limiters.make(this.#domain, limits);
-    this.#ofUnits.set(unit, limiter);
-    return limiter;
+    const counter = { limiter, part: this.#limiters.partOf(limiter) };
+    this.#ofUnits.set(unit, counter);
+    return counter;
   }
 }
 
@@ -44,15 +51,17 @@ export function joinedSubject({ counted }: Match): string {
   return counted.map(({ key, value }) => `${key}_${value}`).join('_');
 }
 
-/** What was used of a window of a counter; `undefined` when nobody counted. */
-export function countOf(decision: Decision, unit: Unit): Count | undefined {
+/** What was used of a window of a counter, of which `part` was there; `undefined` when nobody counted. */
+export function countOf(decision: Decision, unit: Unit, part: Part): Count | undefined {
   const [state] = decision.limits;
   if (state === undefined) return undefined;
   const windowS = windowSeconds(unit);
-  return { used: usedOf(state), resetSeconds: windowS - (Math.floor(decision.atUs / 1e6) % windowS) };
+  const used = usedOf(state, part, decision.cost);
+  return { used, resetSeconds: windowS - (Math.floor(decision.atUs / 1e6) % windowS) };
 }
 
-/** Where this process counts alone for its part of all processes, the use of all of them as far as it can tell. */
-export function usedOf({ limit, remaining }: Pick<LimitState, 'limit' | 'remaining'>): number {
-  return Math.round((limit - remaining) * (UNBOUNDED / limit));
-}
+export const usedOf = (
+  { limit, remaining }: Pick<LimitState, 'limit' | 'remaining'>,
+  part: Part = WHOLE,
+  cost: number = 0,
+): number => Math.max(0, partOf(limit, part, cost) - remaining);

@@ -28,16 +28,20 @@ const hasWildcard = (text: string): boolean => text.includes('*');
 export class JoinedLevel implements Level {
   readonly #exact: ReadonlyMap<string, Node>;
   readonly #wildcards: readonly Node[];
+  /** Of labels: a joined text of another length finds nothing, and need not be made. */
+  readonly #lengths: ReadonlySet<number>;
 
   constructor(nodes: readonly Node[]) {
     this.#exact = new Map(nodes.map((node) => [node.label, node]));
+    this.#lengths = new Set(nodes.map(({ label }) => label.length));
     this.#wildcards = nodes.filter(({ label }) => hasWildcard(label));
   }
 
   find({ key, value }: Entry): Node | undefined {
+    const length = key.length + 1 + value.length;
+    if (this.#wildcards.length === 0 && !this.#lengths.has(length)) return this.#exact.get(key);
     const text = `${key}_${value}`;
-    const wildcard = (): Node | undefined => this.#wildcards.find(({ label }) => fits(label, text));
-    return this.#exact.get(text) ?? wildcard() ?? this.#exact.get(key);
+    return this.#exact.get(text) ?? this.#wildcards.find(({ label }) => fits(label, text)) ?? this.#exact.get(key);
   }
 }
 

@@ -1,5 +1,6 @@
 import { createLimiter, type Limit, type Limiter, type LimiterOptions } from 'comporta';
 import { nameOf } from './names.js';
+import { type Part, WHOLE } from './part.js';
 
 /** Settings that all limiters of a service share. */
 export type LimiterSettings = Omit<LimiterOptions, 'policy' | 'limits'>;
@@ -23,6 +24,14 @@ export class Limiters {
     const limiter = createLimiter({ ...this.#settings, policy: nameOf(domain), limits });
     this.#open.set(limiter, this.#onMade(limiter));
     return limiter;
+  }
+
+  /** The part of its limits that this process enforces while the store is away, as far as known. */
+  partOf({ policy, limits }: Limiter): () => Part {
+    const { instances = 'auto', store } = this.#settings;
+    if (instances !== 'auto') return () => ({ processes: instances, rank: instances });
+    const bound = store?.bind({ policy, limits });
+    return () => bound?.part?.() ?? WHOLE;
   }
 
   /** Closes one that is not needed any more; what it decides at the moment it still decides. */

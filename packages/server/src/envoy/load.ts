@@ -49,7 +49,7 @@ export function loadDomains(files: readonly DomainFile[], { mode, mergesDomains 
 /** What one file says of a domain. */
 interface Part {
   readonly file: DomainFile;
-  readonly settings: readonly Omit<Setting, 'named'>[];
+  readonly settings: readonly Omit<Setting, 'named' | 'statsKey'>[];
 }
 
 function readFile(value: unknown, checker: Checker, isStrict: boolean): { name: string; settings: Part['settings'] } {
@@ -66,7 +66,7 @@ function readFile(value: unknown, checker: Checker, isStrict: boolean): { name: 
 /** Files of one domain make one level: what they say twice is refused, wherever it is said. */
 function build(name: string, parts: readonly Part[], mode: LoadOptions['mode']): Domain {
   const named: NamedRule[] = [];
-  const settings = parts.flatMap((part) => part.settings.map((setting) => ({ ...setting, named })));
+  const settings = parts.flatMap((part) => part.settings.map((setting) => ({ ...setting, named, statsKey: name })));
   const root = readNodes(settings, mode);
   if (mode === 'strict') reportCircles(named);
   return { name, root };

@@ -1,4 +1,5 @@
 import { joined } from './level.js';
+import type { Ask } from './request.js';
 import type { Domain, Entry, Node, Rate, Rule } from './rules.js';
 
 /** What applies to one descriptor of a request. */
@@ -25,15 +26,22 @@ export function matchOf({ name, root }: Domain, entries: readonly Entry[]): Matc
   }
   const leaf = path.at(-1);
   if (leaf?.rule === undefined) return undefined;
+  if (leaf.statsKey !== undefined) return { rule: leaf.rule, counted: entries, statsKey: leaf.statsKey };
   const counted = entries.map((entry, i) => (path[i]?.isShared ? { ...entry, value: path[i].value } : entry));
   const parts = path.map((node, i) => statsPart(node, entries[i] as Entry, leaf.isDetailed));
   return { rule: leaf.rule, counted, statsKey: [name, ...parts].join('.') };
 }
 
+/** What applies to each descriptor of a request. */
+export const matchesOf = (domain: Domain, asks: readonly Ask[]): readonly (Match | undefined)[] =>
+  asks.map(({ entries, override }) =>
+    override === undefined ? matchOf(domain, entries) : overrideOf(domain, entries, override),
+  );
+
 /** A limit that the request brings: it takes the place of the file's, of which it keeps only the counter. */
 export function overrideOf({ name }: Domain, entries: readonly Entry[], rate: Rate): Match {
   const parts = entries.map(({ key, value }) => joined(key, value));
-  return { rule: { ...PLAIN, rate }, counted: entries, statsKey: [name, ...parts].join('.') };
+  return { rule: { ...PLAIN, rate: { ...rate, name: '' } }, counted: entries, statsKey: [name, ...parts].join('.') };
 }
 
 const PLAIN: Rule = {

@@ -5,7 +5,11 @@ export function andThen<T, R>(value: MaybePromise<T>, next: (value: T) => MaybeP
   return value instanceof Promise ? value.then(next) : next(value);
 }
 
+const isPromise = (value: unknown): boolean => value instanceof Promise;
+
 /** All values, in their order. */
 export function allOf<T>(values: readonly MaybePromise<T>[]): MaybePromise<readonly T[]> {
-  return values.some((value) => value instanceof Promise) ? Promise.all(values) : (values as readonly T[]);
+  if (!values.some(isPromise)) return values as readonly T[];
+  const [only] = values;
+  return values.length === 1 ? (only as Promise<T>).then((value) => [value]) : Promise.all(values);
 }

@@ -12,6 +12,8 @@ export interface Setting {
   readonly path: Path;
   readonly checker: Checker;
   readonly isStrict: boolean;
+  /** Of the level above: see `Node`. */
+  readonly statsKey: string | undefined;
   /** Takes the rules of the domain that have names. */
   readonly named: NamedRule[];
 }
@@ -67,16 +69,22 @@ function readNode(given: Setting, mode: 'compatible' | 'strict', depth: number):
   const isShared = flag('share_threshold');
   if (isShared && !value.includes('*'))
     checker.report(at('share_threshold'), 'only values of a wildcard can share a limit', 'end the value with *');
+  const label = joined(key, value);
+  const isValueInMetric = flag('value_to_metric');
+  const isFixed = given.statsKey !== undefined && !isShared && !isValueInMetric;
+  const statsKey = isFixed ? `${given.statsKey}.${label}` : undefined;
   const below = checker.list(fields.descriptors, at('descriptors'));
-  const children = below.map((child, i) => ({ ...given, setting: child, path: [...at('descriptors'), i] }));
+  const children = below.map((child, i) => ({ ...given, setting: child, path: [...at('descriptors'), i], statsKey }));
+  const isDetailed = flag('detailed_metric');
   return {
-    label: joined(key, value),
+    label,
     key,
     value,
     rule: readRule(fields, given),
     children: readNodes(children, mode, depth + 1),
-    isDetailed: flag('detailed_metric'),
-    isValueInMetric: flag('value_to_metric'),
+    statsKey: isDetailed ? undefined : statsKey,
+    isDetailed,
+    isValueInMetric,
     isShared,
   };
 }

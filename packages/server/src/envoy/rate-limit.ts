@@ -1,7 +1,7 @@
 import type { Path } from '../config/problem.js';
 import { type Checker, show } from './checker.js';
-import type { Rate, Rule } from './rules.js';
-import { UNITS, unitNamed } from './units.js';
+import type { NamedRate, Rule } from './rules.js';
+import { LIMIT_MAX, UNITS, unitNamed } from './units.js';
 
 const FIELDS: readonly string[] = ['requests_per_unit', 'unit', 'unlimited', 'name', 'replaces'];
 const UINT32_MAX = 2 ** 32 - 1;
@@ -15,7 +15,7 @@ export function readRateLimit(value: unknown, path: Path, checker: Checker, isSt
   const name = checker.text(fields.name, [...path, 'name']);
   const isUnlimited = checker.flag(fields.unlimited, [...path, 'unlimited']);
   const replaces = readReplaces(fields.replaces, [...path, 'replaces'], name, checker);
-  if (!isUnlimited) return { rate: readRate(fields, path, checker, isStrict), isUnlimited, name, replaces };
+  if (!isUnlimited) return { rate: readRate(fields, name, path, checker, isStrict), isUnlimited, name, replaces };
   if (fields.unit !== undefined && fields.unit !== null)
     checker.report([...path, 'unit'], 'an unlimited rule has no unit', 'remove unit, or unlimited');
   return { rate: undefined, isUnlimited, name, replaces };
@@ -23,24 +23,23 @@ export function readRateLimit(value: unknown, path: Path, checker: Checker, isSt
 
 function readRate(
   fields: Readonly<Record<string, unknown>>,
+  name: string,
   path: Path,
   checker: Checker,
   isStrict: boolean,
-): Rate | undefined {
+): NamedRate | undefined {
   const { requests_per_unit: requests = isStrict ? undefined : 0 } = fields;
-  const isCount = Number.isSafeInteger(requests) && (requests as number) >= 0 && (requests as number) <= UINT32_MAX;
+  const most = isStrict ? LIMIT_MAX : UINT32_MAX;
+  const isCount = Number.isSafeInteger(requests) && (requests as number) >= 0 && (requests as number) <= most;
   if (!isCount) {
-    checker.report(
-      [...path, 'requests_per_unit'],
-      `expected a whole number from 0 to ${UINT32_MAX}, got ${show(requests)}`,
-    );
+    checker.report([...path, 'requests_per_unit'], `expected a whole number from 0 to ${most}, got ${show(requests)}`);
   }
   const unit = unitNamed(fields.unit);
   if (unit === undefined) {
     const known = UNITS.map((name) => name.toLowerCase()).join(', ');
     checker.report([...path, 'unit'], `expected one of ${known}, got ${show(fields.unit)}`);
   }
-  return isCount && unit !== undefined ? { requestsPerUnit: requests as number, unit } : undefined;
+  return isCount && unit !== undefined ? { requestsPerUnit: requests as number, unit, name } : undefined;
 }
 
 function readReplaces(value: unknown, path: Path, own: string, checker: Checker): readonly string[] {

@@ -1,12 +1,19 @@
-import type { Check, Degraded, Limiter, LimitState, MaybePromise } from 'comporta';
+import type { CallOptions, Check, Degraded, Limiter, LimitState, MaybePromise } from 'comporta';
 import { StoreError } from 'comporta';
 import { within } from '../time.js';
-import type { Ask } from './request.js';
+import { type Ask, costOf } from './request.js';
 
 /** How long a decision may take. */
 export interface Patience {
   /** The limiters' own when left out. */
   readonly timeoutMs?: number;
+}
+
+/** How a limiter is asked for what a descriptor charges; nothing where all is as the limiter has it. */
+export function callOf(ask: Ask, { timeoutMs }: Patience): CallOptions | undefined {
+  const cost = costOf(ask);
+  if (timeoutMs !== undefined) return { cost, timeoutMs };
+  return cost === 1 ? undefined : { cost };
 }
 
 /** What became of a refund: the limits afterwards, or why there was none. */

@@ -27,6 +27,9 @@ export interface Ask {
   readonly isRefund: boolean;
 }
 
+/** What is charged for it: nothing where it gives back. */
+export const costOf = ({ cost, isRefund }: Ask): number => (isRefund ? 0 : cost);
+
 /** The request cannot be answered: its sender must change it. */
 export class BadRequest extends Error {
   override readonly name: string = 'BadRequest';
@@ -40,22 +43,27 @@ export function asksOf({ domain, descriptors, hitsAddend }: RateLimitRequest): r
   if (domain === '') throw new BadRequest('domain: must not be empty');
   if (descriptors.length === 0) throw new BadRequest('descriptors: must not be empty');
   return descriptors.map((descriptor, i) => {
-    const at = `descriptors[${i}]`;
-    const empty = descriptor.entries.findIndex(({ key }) => key === '');
-    if (empty >= 0) throw new BadRequest(`${at}.entries[${empty}].key: must not be empty`);
+    const { entries } = descriptor;
+    const empty = entries.findIndex(hasNoKey);
+    if (empty >= 0) throw new BadRequest(`descriptors[${i}].entries[${empty}].key: must not be empty`);
     const cost = descriptor.hitsAddend ?? (hitsAddend === 0 ? 1 : hitsAddend);
-    if (!Number.isSafeInteger(cost)) throw new BadRequest(`${at}.hits_addend: must not be above ${COST_MAX}`);
+    if (!Number.isSafeInteger(cost)) {
+      throw new BadRequest(`descriptors[${i}].hits_addend: must not be above ${COST_MAX}`);
+    }
     return {
-      entries: descriptor.entries,
-      override: overrideOf(descriptor, at),
+      entries,
+      override: overrideOf(descriptor, i),
       cost,
       isRefund: descriptor.isNegativeHits === true,
     };
   });
 }
 
-function overrideOf({ limit, entries }: Descriptor, at: string): Rate | undefined {
+const hasNoKey = ({ key }: Entry): boolean => key === '';
+
+function overrideOf({ limit, entries }: Descriptor, i: number): Rate | undefined {
   if (limit === undefined) return undefined;
+  const at = `descriptors[${i}]`;
   if (entries.length === 0) throw new BadRequest(`${at}.entries: must not be empty where the request brings a limit`);
   const unit = unitOf(limit.unit);
   if (unit === undefined) throw new BadRequest(`${at}.limit.unit: ${limit.unit} is not a unit`);

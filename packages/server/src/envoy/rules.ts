@@ -10,7 +10,7 @@ export interface Entry {
 /** What a matched node of a domain's tree asks for. */
 export interface Rule {
   /** As in a file of envoyproxy/ratelimit; `undefined` where the rule has `limits` or is unlimited. */
-  readonly rate: Rate | undefined;
+  readonly rate: NamedRate | undefined;
   /** Limits with algorithms, decided all or none; strict mode only. */
   readonly limits: readonly Limit[];
   readonly isUnlimited: boolean;
@@ -29,6 +29,11 @@ export interface Rate {
   readonly unit: Unit;
 }
 
+/** With the name of its rule: what an answer tells of it. */
+export interface NamedRate extends Rate {
+  readonly name: string;
+}
+
 /** A level of a descriptor in the tree. */
 export interface Node {
   /** As written in the file: `key`, or `key_value`. */
@@ -37,6 +42,8 @@ export interface Node {
   readonly value: string;
   readonly rule: Rule | undefined;
   readonly children: Level;
+  /** Name for metrics; `undefined` where a level up to here puts values of the request into it, or shares its own. */
+  readonly statsKey: string | undefined;
   /** Names of metrics hold the request's own values: of all levels (on the last), or of this level. */
   readonly isDetailed: boolean;
   readonly isValueInMetric: boolean;

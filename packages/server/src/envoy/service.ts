@@ -32,6 +32,10 @@ export interface RateLimitAnswer {
   readonly isDomainKnown: boolean;
 }
 
+const NO_HEADERS: RateLimitAnswer['headers'] = [];
+const isDegraded = ({ degraded }: Status): boolean => degraded !== undefined;
+const isUnanswered = (status: Status): boolean => status.isUnanswered === true;
+
 interface Decider {
   decide(asks: ReturnType<typeof asksOf>, patience: Patience): MaybePromise<readonly Status[]>;
 }
@@ -82,9 +86,16 @@ export class RateLimitService {
     const statuses = decider.decide(asks, patience);
     if (!(statuses instanceof Promise)) return this.#answer(statuses, true);
     this.#pending++;
-    const left = (): void => this.#left();
-    statuses.then(left, left);
-    return statuses.then((settled) => this.#answer(settled, true));
+    return statuses.then(
+      (settled) => {
+        this.#left();
+        return this.#answer(settled, true);
+      },
+      (error: unknown) => {
+        this.#left();
+        throw error;
+      },
+    );
   }
 
   /** Takes no more requests; resolves when the last one was decided and its limiters are closed. */
@@ -108,9 +119,9 @@ export class RateLimitService {
     return {
       isOver,
       statuses,
-      headers: addsHeaders ? headersOf(statuses) : [],
-      degraded: statuses.find(({ degraded }) => degraded !== undefined)?.degraded,
-      isUnavailable: !isOver && !isShadow && statuses.some((status) => status.isUnanswered === true),
+      headers: addsHeaders ? headersOf(statuses) : NO_HEADERS,
+      degraded: statuses.find(isDegraded)?.degraded,
+      isUnavailable: !isOver && !isShadow && statuses.some(isUnanswered),
       isDomainKnown,
     };
   }

@@ -11,12 +11,12 @@ import {
 } from 'comporta';
 import { hitsOf, isUnanswered, type Status, uncounted } from './answer.js';
 import type { Limiters } from './limiters.js';
-import { type Match, matchOf, overrideOf, replacedIn } from './match.js';
+import { type Match, matchesOf, replacedIn } from './match.js';
 import { allOf, andThen } from './maybe.js';
-import { type Patience, type Refunded, refunded } from './refund.js';
-import type { Ask } from './request.js';
-import type { Domain, Rate } from './rules.js';
-import { UNITS, windowSeconds } from './units.js';
+import { callOf, type Patience, type Refunded, refunded } from './refund.js';
+import { type Ask, BadRequest, costOf } from './request.js';
+import type { Domain, NamedRate, Rate } from './rules.js';
+import { LIMIT_MAX, UNITS, windowSeconds } from './units.js';
 
 /** Limiters of overrides that are kept; those that were not used for longest are made again. */
 const OVERRIDES_MAX = 1000;
@@ -44,9 +44,7 @@ export class StrictDomain {
   }
 
   decide(asks: readonly Ask[], patience: Patience): MaybePromise<readonly Status[]> {
-    const matches = asks.map(({ entries, override }) =>
-      override === undefined ? matchOf(this.#domain, entries) : overrideOf(this.#domain, entries, override),
-    );
+    const matches = matchesOf(this.#domain, asks);
     const replaced = replacedIn(matches);
     const settled = matches.map((match, i) => uncounted(match, replaced[i] === true));
     const limited: Limited[] = [];
@@ -61,9 +59,7 @@ export class StrictDomain {
 
   #limited(match: Match, ask: Ask): Limited {
     const limiter = ask.override === undefined ? this.#ofRule(match) : this.#ofOverride(ask.override);
-    // A text that no other entries can make, whatever is in them.
-    const subject = JSON.stringify(match.counted.map(({ key, value }) => [key, value]));
-    return { match, ask, check: { limiter, subject, cost: ask.isRefund ? 0 : ask.cost } };
+    return { match, ask, check: { limiter, subject: subjectOf(match), cost: costOf(ask) } };
   }
 
   #ofRule({ rule }: Match): Limiter {
@@ -74,6 +70,8 @@ export class StrictDomain {
   }
 
   #ofOverride(rate: Rate): Limiter {
+    if (rate.requestsPerUnit > LIMIT_MAX)
+      throw new BadRequest(`limit.requests_per_unit: must not be above ${LIMIT_MAX} in mode strict`);
     const name = `${rate.requestsPerUnit}/${rate.unit}`;
     const found = this.#ofOverrides.get(name) ?? this.#limiter([windowOf(rate)]);
     this.#ofOverrides.delete(name);
@@ -91,9 +89,22 @@ export class StrictDomain {
   }
 }
 
+/** A text that no other entries can make, whatever is in them: a list of pairs. */
+function subjectOf({ counted }: Match): string {
+  let text = '';
+  for (const { key, value } of counted) {
+    text += `${text === '' ? '' : ','}[${JSON.stringify(key)},${JSON.stringify(value)}]`;
+  }
+  return `[${text}]`;
+}
+
 const isAlone = ({ match, ask }: Limited): boolean => match.rule.isShadow || match.rule.isQuota || ask.isRefund;
 
 function decideLimited(limited: readonly Limited[], patience: Patience): MaybePromise<readonly Status[]> {
+  const [first] = limited;
+  if (first !== undefined && limited.length === 1) {
+    return andThen(decideOne(first, patience), (status) => [status]);
+  }
   const [alone, together] = [limited.filter(isAlone), limited.filter((one) => !isAlone(one))];
   const given = limited.map(({ ask, check }) => refunded(ask, check, patience));
   const all = decideAll(together.map(checkOf), patience);
@@ -109,6 +120,14 @@ function decideLimited(limited: readonly Limited[], patience: Patience): MaybePr
       }),
     ),
   );
+}
+
+/** Refused or not, there are no others whose charges would have to go back. */
+function decideOne(one: Limited, patience: Patience): MaybePromise<Status> {
+  const { limiter, subject } = one.check;
+  const given = refunded(one.ask, one.check, patience);
+  const decided = limiter.decide(subject, callOf(one.ask, patience));
+  return andThen(decided, (decision) => andThen(given, (refund) => statusOf(one, decision, refund, false)));
 }
 
 const checkOf = ({ check }: Limited): Check => check;
@@ -131,17 +150,17 @@ function statusOf(
   const { binding, retryAfterMs, degraded } = decision;
   const isUnknown = degraded !== undefined && isUnanswered(degraded, match);
   const isOver = !decision.allowed && degraded?.mode !== 'closed';
-  const told = rate ?? rateOf(binding);
+  const told = rate ?? rateOf(binding, name);
   return {
     isOver: isOver && !isShadow,
-    limit: told && { ...told, name },
+    limit: told,
     remaining: binding?.remaining ?? told?.requestsPerUnit ?? 0,
     resetSeconds: binding && secondsOf(binding.resetAfterMs),
     retrySeconds: isOver && retryAfterMs !== null ? secondsOf(retryAfterMs) : undefined,
     degraded,
     isUnanswered: isUnknown,
     isQuota,
-    hits: binding && hitsOf(match, ask.isRefund ? 0 : ask.cost, usedAfter(decided, ask), binding.limit),
+    hits: binding && hitsOf(match, costOf(ask), usedAfter(decided, ask), binding.limit),
   };
 }
 
@@ -163,13 +182,12 @@ function usedAfter({ allowed, binding }: Decision, { cost, isRefund }: Ask): num
   return binding.limit - binding.remaining + (allowed || isRefund ? 0 : cost);
 }
 
+const LONGEST_FIRST = [...UNITS].sort((a, b) => windowSeconds(b) - windowSeconds(a));
+
 /** A limit as the protocol can say it: the longest unit that its window has room for, and what that comes to. */
-function rateOf(binding: LimitState | undefined): Rate | undefined {
+function rateOf(binding: LimitState | undefined, name: string): NamedRate | undefined {
   if (binding === undefined) return undefined;
   const windowS = Math.max(1, binding.windowMs / 1000);
-  const unit = [...UNITS]
-    .sort((a, b) => windowSeconds(b) - windowSeconds(a))
-    .find((one) => windowSeconds(one) <= windowS);
-  const perWindow = windowSeconds(unit ?? 'SECOND') / windowS;
-  return { requestsPerUnit: Math.round(binding.limit * perWindow), unit: unit ?? 'SECOND' };
+  const unit = LONGEST_FIRST.find((one) => windowSeconds(one) <= windowS) ?? 'SECOND';
+  return { requestsPerUnit: Math.round((binding.limit * windowSeconds(unit)) / windowS), unit, name };
 }

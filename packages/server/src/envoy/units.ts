@@ -11,6 +11,9 @@ const WINDOWS_S: Readonly<Record<Unit, number>> = {
   WEEK: 7 * 86_400,
 };
 
+/** The most that a limit of the library can be. */
+export const LIMIT_MAX = 1_000_000_000;
+
 /** In the order of their numbers, which begin at 1: 0 is "unknown". */
 export const UNITS: readonly Unit[] = Object.keys(WINDOWS_S) as Unit[];
 

@@ -51,7 +51,7 @@ export const faults: Readonly<Record<FaultName, Fault>> = {
   noConnect: fault(405, 'The gateway is no forward proxy.'),
   slowRequest: fault(408, 'The request did not arrive in time.'),
   bodyTooLarge: fault(413, 'The request body is larger than the gateway allows.'),
-  badExpectation: fault(417, 'The only expectation that the gateway meets is 100-continue.'),
+  badExpectation: fault(417, 'The only expectation that is met here is 100-continue.'),
   headersTooLarge: fault(431, 'The request headers are larger than the gateway allows.'),
   internal: fault(500, 'The gateway could not handle this request.'),
   badCoding: fault(501, 'The only transfer coding that the gateway takes is chunked.'),

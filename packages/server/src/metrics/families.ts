@@ -17,12 +17,26 @@ export interface Family {
 
 const NONE: Attributes = {};
 
+/** The count of one combination of labels. */
+export class Count {
+  value = 0;
+
+  add(value: number): void {
+    if (value >= 0) this.value += value;
+  }
+}
+
 export class CounterFamily implements Family, Counter {
   readonly kind = 'counter';
-  readonly #series: Series<{ value: number }> = new Series(() => ({ value: 0 }));
+  readonly #series: Series<Count> = new Series(() => new Count());
 
   add(value: number, attributes: Attributes = NONE): void {
-    if (value >= 0) this.#series.of(attributes).value += value;
+    this.of(attributes).add(value);
+  }
+
+  /** For those who count often by the same labels: no look-up for each time. */
+  of(attributes: Attributes): Count {
+    return this.#series.of(attributes);
   }
 
   *samples(): Iterable<Sample> {

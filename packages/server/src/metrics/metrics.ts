@@ -7,15 +7,14 @@ import type { GatewayObserver, Served } from '../gateway/observer.js';
 import { type CountConnections, measureConnections } from './connections.js';
 import { measureGateway } from './gateway-metrics.js';
 import { measureProcess } from './process-metrics.js';
-import { Registry } from './registry.js';
+import { type Entry, Registry } from './registry.js';
 import { measureRequests } from './requests.js';
 import { measureRls } from './rls-metrics.js';
-import { type MetricsText, metricsText } from './text.js';
 
 /** The figures of one server. Every label is bounded: what a client can choose is none. */
 export interface Metrics {
-  /** What `GET /metrics` answers, in the format that an `Accept` field asks for. */
-  text(accept: string | undefined): MetricsText;
+  /** What was measured so far. */
+  entries(): Iterable<Entry>;
   /** Counts the decisions of a gate's policies, or of one limiter, until the returned function is called. */
   follow(of: Gate<never> | Gate | Limiter): () => void;
   /** Counts what passes through the gateway. */
@@ -50,7 +49,7 @@ export function createMetrics(): Metrics {
     .createObservableGauge('comporta.build_info', { description: 'Always 1; the version is a label.' })
     .addCallback(({ observe }) => observe(1, { version: version(), node_version: process.version }));
   return {
-    text: (accept) => metricsText(registry.entries(), accept),
+    entries: () => registry.entries(),
     follow: (of) => limiters.follow(of),
     gateway: observer,
     apiServed,

@@ -11,16 +11,19 @@ export class Series<Value> {
   readonly #byLabels: Map<string, Value> = new Map();
   /** Who passes the same object each time pays no rendering. */
   readonly #known: WeakMap<Attributes, Value> = new WeakMap();
+  /** The one before, mostly passed again: that costs not even a look-up. */
+  #last: { readonly attributes: Attributes; readonly value: Value } | undefined;
 
   constructor(make: () => Value) {
     this.#make = make;
   }
 
   of(attributes: Attributes): Value {
+    if (this.#last?.attributes === attributes) return this.#last.value;
     const known = this.#known.get(attributes);
-    if (known !== undefined) return known;
-    const value = this.#at(renderLabels(attributes));
-    this.#known.set(attributes, value);
+    const value = known ?? this.#at(renderLabels(attributes));
+    if (known === undefined) this.#known.set(attributes, value);
+    this.#last = { attributes, value };
     return value;
   }
 

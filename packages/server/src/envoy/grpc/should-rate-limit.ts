@@ -71,8 +71,9 @@ const PATIENT: Patience = {};
 function patienceOf(call: Call): Patience {
   // What was given up is not charged. What the store was asked already, nobody can take back.
   if (call.cancelled) throw new TooLate();
-  const leftMs = Number(call.getDeadline()) - nowMs();
-  if (leftMs === Number.POSITIVE_INFINITY) return PATIENT;
+  const deadlineMs = Number(call.getDeadline());
+  if (deadlineMs === Number.POSITIVE_INFINITY) return PATIENT;
+  const leftMs = deadlineMs - nowMs();
   const timeoutMs = leftMs - marginMs(leftMs);
   if (timeoutMs > 0) return { timeoutMs };
   throw new TooLate();

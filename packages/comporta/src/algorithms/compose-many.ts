@@ -1,0 +1,84 @@
+import type { Place } from './compose-gates.js';
+import { argumentsBefore, checkSpans, headOf } from './compose-parts.js';
+
+/** Begins an entry of a reply that has no numbers: what a shut gate said follows, or the error of its own. */
+export const SHUT = -1;
+export const FAILED = -2;
+
+/** Looked up once, and not with every use in every entry. */
+const NAMES = 'redis, struct, math, string, tonumber, KEYS, ARGV';
+
+/** Values are read and written once for all entries of a subject. */
+const VALUES = `local values, lifetimes = {}, {}
+local function read(key)
+local value = values[key]
+if value == nil then
+value = redis.call('GET', key)
+values[key] = value
+end
+return value
+end
+local function write(key, value, _, lifetime)
+values[key], lifetimes[key] = value, lifetime
+end
+`;
+
+/** Puts the numbers of an entry into the reply. */
+export const noted = (numbers: readonly string[]): string =>
+  `${numbers.map((_, i) => `reply[at + ${i + 1}]`).join(', ')} = ${numbers.join(', ')}\n`;
+
+/**
+ * Decides entries one after the other, at one time, with the text that decides one. Arguments: the clock, how many
+ * entries, those of the limits; then for each entry its cost, and what the gates and the limits take of it. Keys: of
+ * each entry, or only once when all are of one subject. An error is its entry's alone: limits read before they write.
+ */
+export function many(place: Place, helpers: string, decide: string): string {
+  const { limits, firstArgument } = place;
+  const shared = argumentsBefore(limits, limits.length);
+  const firstEntry = firstArgument + shared;
+  const width = 4 * limits.length;
+  const holder = limits.some(({ algorithm }) => algorithm.holds) ? 'holder = ARGV[argument + words - 1]\n' : '';
+  return `#!lua
+local ${NAMES} = ${NAMES}
+${headOf(limits)}${checkSpans(limits, firstArgument)}${helpers}${VALUES}local count, reply, args = cost, { us }, {}
+for i = 1, ${shared} do args[i] = tonumber(ARGV[${firstArgument} + i - 1]) end
+local words, step = (#ARGV - ${firstEntry - 1}) / count, 0
+if #KEYS > ${keysOf(place)} then step = ${keysOf(place)} end
+local function decide(key, argument, at)
+local cost = tonumber(ARGV[argument])
+${holder}${rebased(decide, firstArgument, firstEntry)}end
+for i = 0, count - 1 do
+local at = 1 + i * ${width}
+local isDone, found = pcall(decide, i * step, ${firstEntry} + i * words, at)
+if not isDone then
+local text = type(found) == 'table' and found.err or tostring(found)
+if not string.find(text, '^%u+ ') then text = 'ERR ' .. text end
+reply[at + 1], reply[at + 2] = ${FAILED}, text
+elseif found then
+reply[at + 1], reply[at + 2] = ${SHUT}, found[2]
+end
+if found then
+for j = 3, ${width} do reply[at + j] = 0 end
+end
+end
+for key, lifetime in pairs(lifetimes) do redis.call('SET', key, values[key], 'PX', lifetime) end
+return reply
+`;
+}
+
+/** How many keys an entry has. */
+const keysOf = ({ limits, gates: { areBlockable, arePunished, haveTerms } }: Place): number =>
+  limits.length + Number(areBlockable) + Number(arePunished) + Number(haveTerms);
+
+/** The text that decides one, where its keys and its own arguments stand behind those of others. */
+function rebased(text: string, firstArgument: number, firstEntry: number): string {
+  return text
+    .replaceAll("redis.call('GET', key)", 'read(key)')
+    .replaceAll("redis.call('SET', key, ", 'write(key, ')
+    .replace(/KEYS\[(\d+)\]/g, 'KEYS[key + $1]')
+    .replace(/tonumber\(ARGV\[(\d+)\]\)|ARGV\[(\d+)\]/g, (whole, number = '', plain = '') => {
+      const index = Number(number || plain);
+      if (index < firstEntry) return `args[${index - firstArgument + 1}]`;
+      return whole.replace(/\d+/, `argument + ${index - firstEntry + 1}`);
+    });
+}

@@ -1,0 +1,163 @@
+import { nextTurn } from '../core/time.js';
+import { StoreError, type Waiter } from '../core/waiting.js';
+
+/** How calls go to the store. */
+export interface Carrier<Item, Reply> {
+  /** Most items of one call. */
+  readonly itemsMax: number;
+  /** Sends one item at once. */
+  one(item: Item, waiter: Waiter): Promise<Reply>;
+  /** Sends several as one call: an outcome for each, in their order; rejects when all fail alike. */
+  many(items: readonly Item[], waiter: Waiter): Promise<readonly (Reply | StoreError)[]>;
+}
+
+interface Entry<Item, Reply> {
+  readonly item: Item;
+  readonly waiter: Waiter;
+  readonly resolve: (reply: Reply) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** Calls that may go together, one behind the other. */
+interface Lane<Item, Reply> {
+  readonly name: string;
+  /** Calls that are sent and not answered, and that somebody waits for. */
+  inFlight: number;
+  queue: Entry<Item, Reply>[];
+  isDue: boolean;
+}
+
+/**
+ * What is asked while so many calls of a lane are in flight waits for the first of their answers. Then the busier a
+ * server is, the more go together; and with four of them that wait is a small part of the way there and back.
+ */
+const IN_FLIGHT_MAX = 4;
+
+/**
+ * Sends what is asked while other calls are in flight together, in one call. Nothing waits for a timer: with nothing
+ * in flight a call goes at once; what comes then goes at the end of the turn, or when it fills a call, or, with many
+ * calls in flight, at the end of the turn that brings an answer. Whoever is over by then is not sent, and a call that
+ * nobody waits for any more holds nothing back.
+ */
+export class Batcher<Item, Reply> {
+  readonly #carrier: Carrier<Item, Reply>;
+  readonly #inFlightMax: number;
+  readonly #lanes: Map<string, Lane<Item, Reply>> = new Map();
+
+  constructor(carrier: Carrier<Item, Reply>, inFlightMax: number = IN_FLIGHT_MAX) {
+    this.#carrier = carrier;
+    this.#inFlightMax = inFlightMax;
+  }
+
+  ask(name: string, item: Item, waiter: Waiter): Promise<Reply> {
+    const lane = this.#lanes.get(name) ?? this.#open(name);
+    if (lane.inFlight === 0 && lane.queue.length === 0) return this.#sendOne(lane, item, waiter);
+    waiter.isHeld = true;
+    return new Promise((resolve, reject) => {
+      lane.queue.push({ item, waiter, resolve, reject });
+      if (lane.queue.length >= this.#carrier.itemsMax) this.#flush(lane);
+      else this.#flushSoon(lane);
+    });
+  }
+
+  #open(name: string): Lane<Item, Reply> {
+    const lane: Lane<Item, Reply> = { name, inFlight: 0, queue: [], isDue: false };
+    this.#lanes.set(name, lane);
+    return lane;
+  }
+
+  #flushSoon(lane: Lane<Item, Reply>): void {
+    if (lane.isDue || lane.inFlight >= this.#inFlightMax) return;
+    lane.isDue = true;
+    void nextTurn().then(() => {
+      lane.isDue = false;
+      this.#flush(lane);
+    });
+  }
+
+  #flush(lane: Lane<Item, Reply>): void {
+    const entries = lane.queue.filter(isWanted);
+    lane.queue = [];
+    const [first] = entries;
+    for (const { waiter } of entries) waiter.isHeld = false;
+    if (first === undefined) this.#closeIfIdle(lane);
+    else if (entries.length > 1) this.#sendMany(lane, entries);
+    else this.#sendOne(lane, first.item, first.waiter).then(first.resolve, first.reject);
+  }
+
+  #sendOne(lane: Lane<Item, Reply>, item: Item, waiter: Waiter): Promise<Reply> {
+    const leave = this.#enter(lane);
+    whenOver(waiter, leave);
+    const reply = begin(() => this.#carrier.one(item, waiter));
+    reply.then(leave, leave);
+    return reply;
+  }
+
+  #sendMany(lane: Lane<Item, Reply>, entries: readonly Entry<Item, Reply>[]): void {
+    const leave = this.#enter(lane);
+    const timeoutMs = Math.max(...entries.map(({ waiter }) => waiter.timeoutMs ?? 0));
+    const all: Waiter = { isOver: false, ...(timeoutMs > 0 && { timeoutMs }) };
+    let waiting = entries.length;
+    const onOver = () => {
+      waiting--;
+      if (waiting > 0) return;
+      all.isOver = true;
+      leave();
+    };
+    for (const { waiter } of entries) whenOver(waiter, onOver);
+    const items = entries.map(({ item }) => item);
+    begin(() => this.#carrier.many(items, all)).then(
+      (replies) => {
+        leave();
+        entries.forEach(({ resolve, reject }, i) => {
+          const reply = replies[i] as Reply | StoreError;
+          if (reply instanceof StoreError) reject(reply);
+          else resolve(reply);
+        });
+      },
+      (error) => {
+        leave();
+        for (const { reject } of entries) reject(error);
+      },
+    );
+  }
+
+  /** Takes a place in a lane; what it returns gives it back, once. */
+  #enter(lane: Lane<Item, Reply>): () => void {
+    let isIn = true;
+    lane.inFlight++;
+    return () => {
+      if (!isIn) return;
+      isIn = false;
+      lane.inFlight--;
+      if (lane.queue.length > 0) this.#flushSoon(lane);
+      else this.#closeIfIdle(lane);
+    };
+  }
+
+  #closeIfIdle(lane: Lane<Item, Reply>): void {
+    if (lane.inFlight === 0 && lane.queue.length === 0 && !lane.isDue) this.#lanes.delete(lane.name);
+  }
+}
+
+/** Who waits in one lane may have come through another. */
+function whenOver(waiter: Waiter, run: () => void): void {
+  const before = waiter.onOver;
+  waiter.onOver = before === undefined ? run : () => [before, run].forEach((each) => void each());
+}
+
+/** What a call throws at once is its answer too. */
+function begin<T>(call: () => Promise<T>): Promise<T> {
+  try {
+    return call();
+  } catch (error) {
+    return Promise.reject(error);
+  }
+}
+
+/** Somebody waits for it; else it ends here, and nothing was sent. */
+function isWanted({ waiter, reject }: Entry<unknown, never>): boolean {
+  if (!waiter.isOver) return true;
+  reject(new StoreError('timeout', 'the time limit ended before the call was sent', { isUnsent: true }));
+  return false;
+}
