@@ -159,10 +159,16 @@ function send(session, { kind, bytes, headers, pieces, end }) {
       .on('error', () => undefined)
       .resume();
     stream.on('close', () => resolve(status));
-    stream.setTimeout(PATIENCE_MS[kind], () => stream.close(8));
+    stream.setTimeout(PATIENCE_MS[kind], () => {
+      stream.close(8);
+      resolve(status);
+    });
     if (end !== undefined) {
       stream.write(bytes.subarray(0, end));
-      setImmediate(() => stream.close(8));
+      setImmediate(() => {
+        stream.close(8);
+        resolve();
+      });
       return;
     }
     const size = Math.ceil(bytes.length / pieces);

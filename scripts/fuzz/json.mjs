@@ -100,7 +100,8 @@ function requestOf(random) {
     }
   }
   headers.push(['connection', 'close']);
-  const head = `${method} ${pathOf(random, route)} HTTP/1.1\r\n${headers.map((pair) => pair.join(': ')).join('\r\n')}\r\n\r\n`;
+  const lines = [`${method} ${pathOf(random, route)} HTTP/1.1`, ...headers.map((pair) => pair.join(': '))];
+  const head = `${lines.join('\r\n')}\r\n\r\n`;
   return { ...target, method, isAborted, pieces: [Buffer.from(head, 'latin1'), ...pieces] };
 }
 
@@ -125,7 +126,8 @@ function wrongIn({ route, method, statuses, isAborted }, answer) {
 
 const post = (path, value) => {
   const body = JSON.stringify(value);
-  const head = `POST ${path} HTTP/1.1\r\nhost: a\r\nauthorization: Bearer ${TOKEN}\r\ncontent-type: application/json\r\n`;
+  const start = `POST ${path} HTTP/1.1\r\nhost: a\r\nauthorization: Bearer ${TOKEN}\r\n`;
+  const head = `${start}content-type: application/json\r\n`;
   return [Buffer.from(`${head}content-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`)];
 };
 

@@ -55,6 +55,7 @@ async function exerciseGates(store: Store, subject: string): Promise<void> {
   await bound.act?.({ kind: 'renew', subject, cost: 0, id: 'holder' });
   const refused = await bound.consume(subject, 1, undefined, undefined, 'other');
   if (refused.blockedMs !== 1000) throw new Error('a refusal did not block');
+  await bound.act?.({ kind: 'release', subject, cost: 0, id: 'holder' });
   await bound.reset(subject);
 }
 

@@ -42,7 +42,8 @@ describe.skipIf(findEnvoy() === undefined)('a rolling restart of two instances b
     const redis = await startServer();
     onTestFinished(() => redis.stop());
     const folder = makeFolder();
-    const domain = `domain: shop\ndescriptors: [{ key: user, rate_limit: { requests_per_unit: ${LIMIT}, unit: year } }]\n`;
+    const rate = `{ requests_per_unit: ${LIMIT}, unit: year }`;
+    const domain = `domain: shop\ndescriptors: [{ key: user, rate_limit: ${rate} }]\n`;
     publish(join(folder, 'domains/shop.yaml'), domain);
     const [ratelimit, api] = [
       [await freePort(), await freePort()],

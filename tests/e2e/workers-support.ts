@@ -103,7 +103,7 @@ export async function running(pids: readonly number[]): Promise<readonly number[
 
 /** One connection, whose requests follow each other: it stays with one worker for as long as that lives. */
 export function connection(port: number): Client {
-  const client = new Client(`http://127.0.0.1:${port}`);
+  const client = new Client(`http://127.0.0.1:${port}`, { headersTimeout: 3000 });
   onCleanup(() => client.destroy());
   return client;
 }

@@ -18,12 +18,21 @@ export {
 export type { Decision, Degraded, DegradedCause, DenialReason, FailureMode, LimitState } from './core/decision.js';
 export { type Duration, durationMs, formatDuration } from './core/duration.js';
 export { ComportaError, type ErrorCode, isComportaError } from './core/errors.js';
-export type { BreakerEvent, DecisionEvent, DeniedEvent, LimiterEvents, Listener, StoreFailure } from './core/events.js';
+export type {
+  BreakerEvent,
+  DecisionEvent,
+  DeniedEvent,
+  LeaseEvent,
+  LimiterEvents,
+  Listener,
+  StoreFailure,
+} from './core/events.js';
 export type { Clock } from './core/time.js';
 export { StoreError } from './core/waiting.js';
 export { type Check, type Combined, decideAll, decideEach, type ReservedAll, reserveAll } from './limiter/combine.js';
 export { createLimiter } from './limiter/create.js';
 export type { AcquireOptions, Lease } from './limiter/lease.js';
+export { type LeaseBound, type LeaseSettings, leaseBounds } from './limiter/lease-rule.js';
 export type { BlockSettings, CallOptions, Limiter, LimiterOptions } from './limiter/limiter.js';
 export type { Reservation, ReserveOptions, Settlement } from './limiter/reservation.js';
 export type { Override } from './limiter/terms.js';

@@ -13,10 +13,9 @@ import type { Door } from './doors/door.js';
 import { envoyDoor } from './doors/envoy-door.js';
 import { gatewayDoor } from './doors/gateway-door.js';
 import { Engine } from './engine/engine.js';
-import type { RateLimitService } from './envoy/service.js';
 import { StoreWatch } from './health/store-watch.js';
 import type { Log } from './log.js';
-import { createMetrics } from './metrics/metrics.js';
+import { createMetrics, type Metrics } from './metrics/metrics.js';
 import { snapshotOf } from './workers/merge-metrics.js';
 import { alone, type Team } from './workers/team.js';
 
@@ -46,34 +45,25 @@ export async function startApp(
   const metrics = createMetrics();
   const accessLog = new AccessLog(config, writeAccess);
   const insight = config.admin && new Insight();
-  const audit = new Audit(log);
-  team.answerBy({
-    metrics: () => snapshotOf(metrics.entries()),
-    ...(insight && {
-      nodes: () => ({ breakers: insight.nodes.breakers, failing: insight.nodes.failing }),
-      ranking: ({ by, count, policy }) => insight.hotspots.ranking(by, count, policy),
-    }),
-    ...(shared === undefined && { audit: (count) => audit.latest(count) }),
-  });
+  const audit = answerTeam(team, metrics, insight, new Audit(log));
   const engine = new Engine(config, { store, watch, alerts, metrics, insight, log });
   let isDraining = false;
   const envoy = envoyDoor(config, engine, log, {
     onAnswer: (answered) => metrics.rlsAnswered(answered),
     onReload: (isGood) => (shared === undefined ? metrics.reloaded('domains', isGood) : shared.reloaded(isGood)),
   });
-  const rateLimitService = (): RateLimitService | undefined => envoy?.service();
   const made = [
     gatewayDoor(config, engine.rules, log, { metrics, accessLog }),
-    apiDoor(config, engine, { isDraining: () => isDraining, log, metrics, accessLog, team, rateLimitService }),
+    apiDoor(config, engine, {
+      isDraining: () => isDraining,
+      log,
+      metrics,
+      accessLog,
+      team,
+      rateLimitService: () => envoy?.service(),
+    }),
     envoy,
-    config.admin &&
-      adminDoor(config, engine, {
-        team,
-        audit: shared === undefined ? audit : { record: (operation) => shared.audit(operation) },
-        isDraining: () => isDraining,
-        log,
-        metrics,
-      }),
+    insight && adminDoor(config, engine, { team, audit, isDraining: () => isDraining, log, metrics }),
   ];
   const doors = made.filter((door) => door !== undefined);
   const stop = async (limitMs: number): Promise<void> => {
@@ -113,6 +103,20 @@ export async function startApp(
 function openStore({ url, options: settings }: ServerConfig['store'], log: Log): Store {
   const options = { onWarning: (message: string) => log.warn(message) };
   return url === 'memory' ? memoryStore(options) : redisStore(url, { ...settings, ...options });
+}
+
+/** Answers what the team asks of this process; gives who records operations, which one process does for all. */
+function answerTeam(team: Team, metrics: Metrics, insight: Insight | undefined, own: Audit): Pick<Audit, 'record'> {
+  const { shared } = team;
+  team.answerBy({
+    metrics: () => snapshotOf(metrics.entries()),
+    ...(insight && {
+      nodes: () => ({ breakers: insight.nodes.breakers, failing: insight.nodes.failing }),
+      ranking: ({ by, count, policy }) => insight.hotspots.ranking(by, count, policy),
+    }),
+    ...(shared === undefined && { audit: (count) => own.latest(count) }),
+  });
+  return shared === undefined ? own : { record: (operation) => shared.audit(operation) };
 }
 
 /** Names this process in alerts, the same after a restart: one machine may run several. */

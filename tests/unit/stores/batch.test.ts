@@ -66,7 +66,7 @@ test('with nothing in flight a call goes at once and alone', async () => {
   expect(itemsOf()).toEqual(['a', 'b']);
 });
 
-test('what is asked in one turn while a call is in flight goes together, in order, and each hears its own', async () => {
+test('what is asked in one turn while a call is in flight goes together, in order; each hears its own', async () => {
   const { ask, calls, itemsOf } = batching();
   const asked = ['a', 'b', 'c', 'd'].map((item) => ask(item));
   expect(itemsOf()).toEqual(['a']);

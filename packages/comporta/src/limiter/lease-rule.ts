@@ -5,6 +5,7 @@ import { type Duration, durationMs } from '../core/duration.js';
 import { ComportaError, show } from '../core/errors.js';
 import type { Plan } from '../stores/store.js';
 import type { LimiterOptions } from './limiter.js';
+import { limitsOf } from './plan.js';
 
 /** Units fetched ahead for hot subjects: see {@link LimiterOptions.lease}. */
 export interface LeaseSettings {
@@ -64,9 +65,9 @@ export function checkLease(options: LimiterOptions, all: readonly Plan['limits']
   return rule;
 }
 
-/** What leases add to each limit at most; throws `ERR_OPTION` for settings that cannot be meant. */
-export function leaseBounds(limits: Plan['limits'], lease: LeaseSettings): readonly LeaseBound[] {
-  return boundsOf(limits, ruleOf(lease));
+/** What leases add to each limit at most; throws a `ComportaError` for what cannot be meant. */
+export function leaseBounds(limits: LimiterOptions['limits'], lease: LeaseSettings): readonly LeaseBound[] {
+  return boundsOf(limitsOf(limits, 'limits'), ruleOf(lease));
 }
 
 export function boundsOf(limits: Plan['limits'], rule: LeaseRule | undefined): readonly LeaseBound[] {

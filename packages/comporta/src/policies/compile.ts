@@ -44,6 +44,7 @@ export const POLICY_FIELDS: readonly string[] = [
   'onStoreFailure',
   'instances',
   'hold',
+  'lease',
   'count',
   'plans',
   'plan',

@@ -21,6 +21,8 @@ export interface Policy<Request = unknown> {
   readonly instances?: number | 'auto';
   /** How long, at most, a refused subject is refused without asking the store: 1 ms to 60 s, 20 ms by default. */
   readonly hold?: Duration | false;
+  /** Units fetched ahead for hot subjects, by which all processes together go beyond the limits so far at most. */
+  readonly lease?: { readonly maxOvershoot: string | number; readonly lasts?: Duration; readonly strict?: boolean };
   /**
    * Which requests stay charged, once their outcome is known: `all` (default), `failures` (a status of 400 or
    * more, or no answer), `successes` (the others), or the final cost by a function: a whole number from 0.

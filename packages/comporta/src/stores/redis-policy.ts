@@ -5,6 +5,7 @@ import { StoreError, type Waiter } from '../core/waiting.js';
 import type { ScriptRunner } from '../redis/run.js';
 import { slotOf } from '../redis/slot.js';
 import { Batcher, type Carrier } from './batch.js';
+import { type Asked, mostAtOnce, partsOfAll } from './batch-parts.js';
 import { gateArguments, gatesOf, PolicyKeys } from './gates.js';
 import { escapeSubject } from './keyspace.js';
 import { type PolicyPresence, type Presence, uncounted } from './presence.js';
@@ -41,18 +42,6 @@ interface Parts {
   readonly head: readonly string[];
   readonly tail?: readonly string[];
 }
-
-/** A decision that is asked for, as it is sent. */
-interface Asked {
-  readonly escaped: string;
-  readonly cost: string;
-  /** What the gates and the limits take of it. */
-  readonly tail: readonly string[];
-}
-
-/** Most decisions of one call, and most limits in it: so that a server is held up for a fraction of a millisecond. */
-const DECISIONS_MAX = 64;
-const LIMITS_MAX = 128;
 
 /** A call may be early for one period and, asked again, late for the same; more often a clock must be broken. */
 const ATTEMPTS_MAX = 3;
@@ -188,21 +177,12 @@ export class RedisPolicy implements PolicyStore {
     const { limits } = this.#plan;
     const script = compose('consumeMany', limits, this.#gates);
     return {
-      itemsMax: Math.min(DECISIONS_MAX, Math.floor(LIMITS_MAX / limits.length)),
+      itemsMax: mostAtOnce(limits),
       one: (asked, waiter) => this.#decide(this.#consume, asked, waiter),
       many: (all, waiter) => {
-        const first = (all[0] as Asked).escaped;
-        // Keys of one subject stand for all.
-        const isOne = all.every(({ escaped }) => escaped === first);
-        const keys: string[] = isOne ? this.#keysFor(first) : [];
-        const tail: string[] = [];
-        for (const asked of all) {
-          if (!isOne) keys.push(...this.#keysFor(asked.escaped));
-          tail.push(asked.cost, ...asked.tail);
-        }
-        const parts = { keys, head: ['', String(all.length)], tail };
+        const parts = partsOfAll(all, (escaped) => this.#keysFor(escaped));
         const word = (reply: unknown) => this.#heard(decodeMany(reply, limits.length, all.length)).entries;
-        return this.#ask(script, first, parts, waiter, word);
+        return this.#ask(script, (all[0] as Asked).escaped, parts, waiter, word);
       },
     };
   }

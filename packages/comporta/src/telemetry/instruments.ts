@@ -16,6 +16,8 @@ export interface Instruments {
   readonly wouldRefuse: Counter;
   readonly storeDuration: Histogram;
   readonly storeErrors: Counter;
+  readonly leasedUnits: Counter;
+  readonly leaseBound: ObservableGauge;
   readonly breakerState: ObservableGauge;
   readonly breakerTransitions: Counter;
   readonly fallbackActive: ObservableGauge;
@@ -48,6 +50,12 @@ export function createInstruments(meter: Meter): Instruments {
       'How long decisions that ask the store take.',
     ),
     storeErrors: counter('comporta.store.errors', '{error}', 'Calls to the store that failed.'),
+    leasedUnits: counter(
+      'comporta.lease.units',
+      '{unit}',
+      'Units fetched ahead, by whether they were used or given back.',
+    ),
+    leaseBound: gauge('comporta.lease.bound', 'Units that all processes together may admit beyond a limit.'),
     breakerState: gauge('comporta.breaker.state', "1 for the state that a node's breaker is in, else 0."),
     breakerTransitions: counter('comporta.breaker.transitions', '{transition}', 'Changes of breakers.'),
     fallbackActive: gauge(

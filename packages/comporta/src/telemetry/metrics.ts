@@ -3,6 +3,7 @@ import type { Limiter } from '../limiter/limiter.js';
 import { BreakerStates } from './breakers.js';
 import { Fallbacks } from './fallbacks.js';
 import { createInstruments } from './instruments.js';
+import { LeaseFigures } from './lease-figures.js';
 import type { Meter, Observer } from './meter.js';
 import { PolicyMetrics } from './policy-metrics.js';
 import { limitersOf, type Watched } from './watched.js';
@@ -23,7 +24,9 @@ export function otelMetrics(meter: Meter, ...of: readonly Watched[]): LimiterMet
   const instruments = createInstruments(meter);
   const breakers = new BreakerStates(instruments);
   const fallbacks = new Fallbacks(steadyMs);
+  const leases = new LeaseFigures(instruments);
   const gauges = [
+    [instruments.leaseBound, (observer: Observer) => leases.observe(observer)],
     [instruments.breakerState, (observer: Observer) => breakers.observe(observer)],
     [instruments.fallbackActive, (observer: Observer) => fallbacks.observe(observer)],
   ] as const;
@@ -33,6 +36,7 @@ export function otelMetrics(meter: Meter, ...of: readonly Watched[]): LimiterMet
 
   const followOne = (limiter: Limiter): readonly (() => void)[] => {
     const policy = new PolicyMetrics(instruments, limiter);
+    leases.follow(limiter);
     return [
       limiter.on('decision', (event) => {
         if (isStopped) return;
@@ -41,6 +45,9 @@ export function otelMetrics(meter: Meter, ...of: readonly Watched[]): LimiterMet
       }),
       limiter.on('storeError', ({ degraded }) => {
         if (!isStopped) instruments.storeErrors.add(1, { 'error.type': degraded.cause });
+      }),
+      limiter.on('lease', (event) => {
+        if (!isStopped) leases.ended(event);
       }),
       limiter.on('breaker', (event) => {
         if (!isStopped) breakers.changed(event);

@@ -1,4 +1,4 @@
-import type { Limit } from 'comporta';
+import { type LeaseSettings, type Limit, leaseBounds } from 'comporta';
 import type { ServerConfig } from '../config/config.js';
 import type { Address } from '../config/types.js';
 
@@ -11,6 +11,7 @@ export function describePolicies({ gate }: ServerConfig): readonly string[] {
       `policy ${policy.name}: counts ${key}`,
       limits.map(describeLimit).join(' and '),
       `on store failure ${policy.onStoreFailure ?? gate.onStoreFailure ?? 'local'}`,
+      ...(policy.lease === undefined ? [] : [describeLease(limits, policy.lease)]),
       ...(policy.count === 'failures' || policy.count === 'successes' ? [`${policy.count} only`] : []),
       ...(policy.shadow === true ? ['shadow: never refuses'] : []),
       ...(typeof policy.shadow === 'object' ? [`shadow for ${policy.shadow.percent} % of the subjects`] : []),
@@ -22,6 +23,12 @@ export function describePolicies({ gate }: ServerConfig): readonly string[] {
 function describeLimit({ algorithm, settings }: Limit): string {
   const text = Object.entries(settings).map(([name, value]) => `${name} ${value}`);
   return `${algorithm.name} ${text.join(', ')}`;
+}
+
+/** What an operator agreed to. */
+function describeLease(limits: readonly Limit[], lease: LeaseSettings): string {
+  const bounds = leaseBounds(limits, lease).map(({ id, units }) => `${id} + ${units}`);
+  return `leases: all processes together admit at most ${bounds.join(', ')}`;
 }
 
 /** A store's address without its credentials. */

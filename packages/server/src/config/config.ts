@@ -50,12 +50,13 @@ export function toGateOptions(file: FileConfig): ServerConfig['gate'] {
 }
 
 function toPolicy(policy: PolicyConfig): ServerConfig['gate']['policies'][number] {
-  const { timeout, match, allow, deny, name, limits, ...rest } = policy;
+  const { timeout, match, allow, deny, name, limits, lease, ...rest } = policy;
   return {
     name,
     limits,
     ...defined({ ...rest, timeoutMs: timeout }),
     ...(match === undefined ? {} : { match: defined(match) }),
+    ...(lease === undefined ? {} : { lease: { maxOvershoot: lease.maxOvershoot, ...defined(lease) } }),
     ...(allow === undefined ? {} : { allow: toAccess(allow) }),
     ...(deny === undefined ? {} : { deny: toAccess(deny) }),
   };

@@ -21,6 +21,20 @@ export const holdSchema: z.ZodType<PolicyConfig['hold']> = z
     'How long, at most, a refused subject is refused without asking the store; `false` asks each time. `20ms` when left out.',
   );
 
+export const leaseSchema: z.ZodType<PolicyConfig['lease']> = z
+  .strictObject({
+    maxOvershoot: z
+      .union([z.string(), z.int()])
+      .describe('How far all processes together may go beyond each limit: a part of it such as `5%`, or units.'),
+    lasts: durationText(10, 1000).optional().describe('How long they may be used; `100ms` when left out.'),
+    strict: z
+      .boolean()
+      .optional()
+      .describe('Sliding windows: never beyond the limit; what is admitted then counts for `lasts` longer.'),
+  })
+  .optional()
+  .describe('Units fetched ahead for hot subjects, which each process then decides for by itself.');
+
 export const plansSchema: z.ZodType<PolicyConfig['plans']> = z
   .record(z.string(), oneOrMany(limitSchema))
   .optional()

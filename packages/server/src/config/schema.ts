@@ -16,6 +16,7 @@ import {
   denyAllSchema,
   denySchema,
   holdSchema,
+  leaseSchema,
   planSchema,
   plansSchema,
   shadowSchema,
@@ -72,6 +73,7 @@ const policySchema: z.ZodType<PolicyConfig> = z.strictObject({
     .optional()
     .describe("How many processes share the limits in mode `local`; the file's `instances` when left out."),
   hold: holdSchema,
+  lease: leaseSchema,
   count: countSchema,
   plans: plansSchema,
   plan: planSchema,

@@ -94,6 +94,7 @@ export interface PolicyConfig {
   readonly onStoreFailure?: FailureMode | undefined;
   readonly instances?: number | 'auto' | undefined;
   readonly hold?: Duration | false | undefined;
+  readonly lease?: PolicyLease | undefined;
   readonly count: 'all' | 'failures' | 'successes';
   readonly plans?: Readonly<Record<string, readonly Limit[]>> | undefined;
   readonly plan?: string | { readonly by: string; readonly of: Readonly<Record<string, string>> } | undefined;
@@ -103,6 +104,12 @@ export interface PolicyConfig {
   readonly allow?: AccessConfig | undefined;
   readonly deny?: AccessConfig | undefined;
   readonly shadow: boolean | { readonly percent: number };
+}
+
+export interface PolicyLease {
+  readonly maxOvershoot: string | number;
+  readonly lasts?: Duration | undefined;
+  readonly strict?: boolean | undefined;
 }
 
 export type AccessConfig =

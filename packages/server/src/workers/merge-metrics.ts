@@ -12,6 +12,7 @@ export interface FamilySnapshot extends Omit<Entry, 'family'> {
 const HIGHEST: ReadonlySet<string> = new Set([
   'comporta_breaker_state',
   'comporta_fallback_active',
+  'comporta_lease_bound',
   'process_uptime_seconds',
   'nodejs_eventloop_delay_seconds',
   'comporta_build_info',

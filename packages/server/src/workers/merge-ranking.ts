@@ -2,7 +2,10 @@ import type { Ranking } from '../admin/hotspots.js';
 
 type Hot = Ranking['subjects'][number];
 
-/** The rankings of several processes as that of one; where one does not name a subject, the error grows by what it may have seen. */
+/**
+ * The rankings of several processes as that of one. Where one does not name a subject, the error grows by what it may
+ * have seen.
+ */
 export function mergeRankings(parts: readonly Ranking[], count: number): Ranking {
   const tables = parts.map((part) => ({
     part,

@@ -1,0 +1,102 @@
+// A hot subject that is admitted: what a decision costs, and how often Redis is asked, with leases and without.
+
+import { existsSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { Redis } from 'ioredis';
+import { createLimiter, tokenBucket } from '../packages/comporta/dist/index.js';
+import { ioredisPreset, redisStore } from '../packages/comporta/dist/redis.js';
+import { startRedis } from './lib/redis.mjs';
+import { formatRatios, median } from './lib/stats.mjs';
+
+const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 5);
+const ROUND_MS = 300;
+const UNITS = 100;
+const LIMIT = 10_000_000;
+const COLD = 10_000;
+
+const server = await startRedis();
+const ioredis = new Redis({ port: server.port, host: '127.0.0.1', ...ioredisPreset });
+await new Promise((resolve) => ioredis.once('ready', resolve));
+const store = redisStore(ioredis);
+const limits = tokenBucket({ capacity: LIMIT, refill: LIMIT, every: '1s' });
+const of = (policy, options) => createLimiter({ policy, limits, store, timeoutMs: 2000, ...options });
+// One process: the number that is shared is known at once.
+const lease = { maxOvershoot: UNITS, lasts: '100ms' };
+const leased = of('leased', { lease, instances: 1 });
+const plain = of('plain', {});
+
+async function scriptsRun() {
+  const stats = await ioredis.info('commandstats');
+  await ioredis.config('RESETSTAT');
+  return Number(/cmdstat_evalsha:calls=(\d+)/.exec(stats)?.[1] ?? 0);
+}
+
+/** Keeps so many calls going for a while. */
+async function measure(call, inFlight) {
+  await scriptsRun();
+  let calls = 0;
+  const cpu = process.cpuUsage();
+  const start = performance.now();
+  const worker = async () => {
+    while (performance.now() - start < ROUND_MS) {
+      await call();
+      calls++;
+    }
+  };
+  await Promise.all(Array.from({ length: inFlight }, worker));
+  const seconds = (performance.now() - start) / 1000;
+  const { user, system } = process.cpuUsage(cpu);
+  return { perSecond: calls / seconds, cpuUs: (user + system) / calls, scripts: (await scriptsRun()) / calls };
+}
+
+/** The exact peer of bench/peers-lib that does most, where it is installed. */
+function peer() {
+  const folder = new URL('./peers-lib/', import.meta.url);
+  if (!existsSync(new URL('node_modules/rate-limiter-flexible/', folder))) return {};
+  const { RateLimiterRedis } = createRequire(new URL('package.json', folder))('rate-limiter-flexible');
+  const flexible = new RateLimiterRedis({ storeClient: ioredis, keyPrefix: 'peer', points: LIMIT, duration: 1 });
+  return { 'rate-limiter-flexible': () => flexible.consume('hot').catch(() => undefined) };
+}
+
+async function compare(title, inFlight, sides) {
+  const figures = Object.fromEntries(Object.keys(sides).map((side) => [side, []]));
+  for (let round = -1; round < ROUNDS; round++) {
+    for (const [side, call] of Object.entries(sides)) {
+      const figure = await measure(call, inFlight);
+      if (round >= 0) figures[side].push(figure);
+    }
+  }
+  console.log(
+    `${title}, ${inFlight} in flight, ${ROUNDS} interleaved rounds: decisions a second / those without a lease`,
+  );
+  const own = figures['no lease'];
+  for (const [side, rounds] of Object.entries(figures)) {
+    const ratios = rounds.map(({ perSecond }, i) => perSecond / own[i].perSecond);
+    const absolute = {
+      'k/s': rounds.map(({ perSecond }) => perSecond / 1000),
+      'CPU us': rounds.map(({ cpuUs }) => cpuUs),
+      'scripts a decision': rounds.map(({ scripts }) => scripts),
+    };
+    formatRatios(side, ratios, absolute);
+  }
+  return (side) => median(figures[side].map(({ cpuUs }) => cpuUs));
+}
+
+const hot = {
+  'no lease': () => plain.consume('hot'),
+  [`lease of ${UNITS}`]: () => leased.consume('hot'),
+  [`lease of ${UNITS}, decide`]: () => leased.decide('hot'),
+  ...peer(),
+};
+for (const inFlight of [1, 64]) await compare('One hot subject', inFlight, hot);
+
+let next = 0;
+const cold = (limiter) => () => limiter.consume(`cold${next++ % COLD}`);
+const sides = { 'no lease': cold(plain), 'with leases': cold(leased) };
+const cpuOf = await compare(`\n${COLD} subjects, none of them hot`, 64, sides);
+console.log(`  CPU of a decision with leases / without: ${(cpuOf('with leases') / cpuOf('no lease')).toFixed(2)}`);
+
+await Promise.all([leased.close(), plain.close()]);
+ioredis.disconnect();
+await server.stop();
+process.exit(0);

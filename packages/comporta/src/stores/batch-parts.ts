@@ -1,0 +1,28 @@
+import type { Limit } from '../algorithms/algorithm.js';
+
+/** A decision that is asked for, as it is sent. */
+export interface Asked {
+  readonly escaped: string;
+  readonly cost: string;
+  /** What the gates and the limits take of it. */
+  readonly tail: readonly string[];
+}
+
+/** Most decisions of one call, and most limits in it: so that a server is held up for a fraction of a millisecond. */
+const DECISIONS_MAX = 64;
+const LIMITS_MAX = 128;
+
+export const mostAtOnce = (limits: readonly Limit[]): number =>
+  Math.min(DECISIONS_MAX, Math.floor(LIMITS_MAX / limits.length));
+
+/** What is sent around the limits' arguments to decide all of them. Keys of one subject stand for all. */
+export function partsOfAll(all: readonly Asked[], keysOf: (escaped: string) => readonly string[]) {
+  const isOne = all.every(({ escaped }) => escaped === all[0]?.escaped);
+  const keys: string[] = [];
+  const tail: string[] = [];
+  for (const { escaped, cost, tail: own } of all) {
+    if (!isOne || keys.length === 0) keys.push(...keysOf(escaped));
+    tail.push(cost, ...own);
+  }
+  return { keys, head: ['', String(all.length)], tail };
+}
