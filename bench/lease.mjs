@@ -23,6 +23,7 @@ const of = (policy, options) => createLimiter({ policy, limits, store, timeoutMs
 // One process: the number that is shared is known at once.
 const lease = { maxOvershoot: UNITS, lasts: '100ms' };
 const leased = of('leased', { lease, instances: 1 });
+const large = of('large', { lease: { ...lease, maxOvershoot: 10 * UNITS }, instances: 1 });
 const plain = of('plain', {});
 
 async function scriptsRun() {
@@ -86,6 +87,7 @@ const hot = {
   'no lease': () => plain.consume('hot'),
   [`lease of ${UNITS}`]: () => leased.consume('hot'),
   [`lease of ${UNITS}, decide`]: () => leased.decide('hot'),
+  [`lease of ${10 * UNITS}`]: () => large.consume('hot'),
   ...peer(),
 };
 for (const inFlight of [1, 64]) await compare('One hot subject', inFlight, hot);
@@ -96,7 +98,7 @@ const sides = { 'no lease': cold(plain), 'with leases': cold(leased) };
 const cpuOf = await compare(`\n${COLD} subjects, none of them hot`, 64, sides);
 console.log(`  CPU of a decision with leases / without: ${(cpuOf('with leases') / cpuOf('no lease')).toFixed(2)}`);
 
-await Promise.all([leased.close(), plain.close()]);
+await Promise.all([leased, large, plain].map((limiter) => limiter.close()));
 ioredis.disconnect();
 await server.stop();
 process.exit(0);

@@ -44,7 +44,7 @@ test('processes that lease keep the bounds of a bucket, of a window and of a str
       of(rule).reduce((sum, log) => sum + log[key], 0),
     ) as [number, number, number];
     expect(degraded).toBe(0);
-    expect(local).toBeGreaterThan(500);
+    expect(local).toBeGreaterThan(100);
     // More was asked for than may pass, so each check could have failed.
     expect(calls).toBeGreaterThan(2 * admitted(rule).length);
   }

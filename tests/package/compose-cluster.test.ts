@@ -58,7 +58,10 @@ async function startGateway(node: Server): Promise<string> {
     .replace('0.0.0.0:8080', `127.0.0.1:${await freePort()}`)
     .replace('0.0.0.0:8081', `127.0.0.1:${await freePort()}`)
     .replace('http://web:3000', 'echo');
-  const loaded = loadConfig(text, { COMPORTA_API_TOKEN: 'a-token-of-some-length' });
+  const loaded = loadConfig(text, {
+    COMPORTA_API_TOKEN: 'a-token-of-some-length',
+    COMPORTA_ADMIN_TOKEN: 'another-token-of-some-length',
+  });
   if ('problems' in loaded) throw new Error(JSON.stringify(loaded.problems));
   const app = await startApp(loaded.config, { info: ignore, warn: ignore, error: ignore });
   onTestFinished(() => app.stop());

@@ -88,6 +88,7 @@ export function loadFolder(files: Readonly<Record<string, string>>): FileContent
 const ENVIRONMENT: Readonly<Record<string, string>> = {
   COMPORTA_STORE: 'redis-cluster://user:secret@valkey:6379',
   COMPORTA_API_TOKEN: 'a-token-of-some-length',
+  COMPORTA_ADMIN_TOKEN: 'another-token-of-some-length',
 };
 
 /** What does not fit together in a set of objects that are applied as one. */

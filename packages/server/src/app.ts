@@ -38,10 +38,9 @@ export async function startApp(
   writeAccess: (lines: string) => void = ignore,
   team: Team = alone(),
 ): Promise<App> {
-  const { shared } = team;
   const store = openStore(config.store, log);
   const watch = new StoreWatch(store, log);
-  const alerts = new Alerts({ config: config.alerts, instance: instanceOf(config), log, forward: shared?.alert });
+  const alerts = new Alerts({ config: config.alerts, instance: instanceOf(config), log, forward: team.shared?.alert });
   const metrics = createMetrics();
   const accessLog = new AccessLog(config, writeAccess);
   const insight = config.admin && new Insight();
@@ -50,20 +49,14 @@ export async function startApp(
   let isDraining = false;
   const envoy = envoyDoor(config, engine, log, {
     onAnswer: (answered) => metrics.rlsAnswered(answered),
-    onReload: (isGood) => (shared === undefined ? metrics.reloaded('domains', isGood) : shared.reloaded(isGood)),
+    onReload: (isGood) => (team.shared?.reloaded ?? metrics.reloaded.bind(undefined, 'domains'))(isGood),
   });
+  const options = { team, isDraining: () => isDraining, log, metrics };
   const made = [
     gatewayDoor(config, engine.rules, log, { metrics, accessLog }),
-    apiDoor(config, engine, {
-      isDraining: () => isDraining,
-      log,
-      metrics,
-      accessLog,
-      team,
-      rateLimitService: () => envoy?.service(),
-    }),
+    apiDoor(config, engine, { ...options, accessLog, rateLimitService: () => envoy?.service() }),
     envoy,
-    insight && adminDoor(config, engine, { team, audit, isDraining: () => isDraining, log, metrics }),
+    insight && adminDoor(config, engine, { ...options, audit }),
   ];
   const doors = made.filter((door) => door !== undefined);
   const stop = async (limitMs: number): Promise<void> => {

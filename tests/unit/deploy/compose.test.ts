@@ -53,8 +53,8 @@ test.each(services)('%s has a pinned image, a read-only root, and names only wha
 
 test('only this machine reaches the ports, each of which is given once', () => {
   const ports = services.flatMap(([, { ports: given = [] }]) => given);
-  expect(ports.every((port) => /^127\.0\.0\.1:\d+:808[01]$/.test(port))).toBe(true);
-  expect(new Set(ports.map((port) => port.split(':')[1])).size).toBe(4);
+  expect(ports.every((port) => /^127\.0\.0\.1:\d+:808[013]$/.test(port))).toBe(true);
+  expect(new Set(ports.map((port) => port.split(':')[1])).size).toBe(6);
 });
 
 test('the addresses that are joined are those of the nodes', () => {

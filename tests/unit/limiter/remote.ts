@@ -8,7 +8,7 @@ export interface AskedOf {
 }
 
 export interface RemoteOptions {
-  /** How long a question is on its way, in ms; its answer comes at once: then a request is admitted when it is charged. */
+  /** How long a question is on its way, in ms; its answer comes at once, so that it is admitted when it is charged. */
   readonly wayMs?: () => number;
   readonly peers?: () => number | undefined;
   readonly onAsked?: (asked: AskedOf) => void;

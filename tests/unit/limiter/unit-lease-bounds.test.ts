@@ -15,7 +15,7 @@ import { chanceOf, memoryOf, remoteStore } from './remote.js';
 
 /** Several processes on one store, in a time of their own. */
 interface Run {
-  readonly limit: Limit;
+  readonly limit: Limit | readonly Limit[];
   readonly lease?: LeaseSettings;
   readonly processes: number;
   /** What each takes for the number of them; the true one when left out. */
@@ -120,7 +120,7 @@ const PROCESSES = 4;
 const common = { processes: PROCESSES, lease, lastsMs: LASTS_MS };
 
 describe.each(cases)('$name, seed $seed', ({ load, seed }) => {
-  const of = (limit: Limit, more: Partial<Run> = {}) => simulate({ ...common, limit, load, seed, ...more });
+  const of = (limit: Run['limit'], more: Partial<Run> = {}) => simulate({ ...common, limit, load, seed, ...more });
 
   test('a token bucket goes beyond its rate and capacity by what it regains in a lease at most', async () => {
     const { admitted, local } = await of(tokenBucket({ capacity: 300, refill: 200, every: '1s' }));
@@ -153,6 +153,14 @@ describe.each(cases)('$name, seed $seed', ({ load, seed }) => {
     const { admitted, local } = await of(slidingWindow({ limit: 400, window: 500 }), { cost: 3 });
     expect(mostIn(admitted, 500)).toBeLessThanOrEqual(440);
     expect(local).toBeGreaterThan(20);
+  });
+
+  test('of several limits none goes beyond its own bound', async () => {
+    const bucket = tokenBucket({ capacity: 200, refill: 600, every: '1s' });
+    const { admitted, local } = await of([bucket, slidingWindow({ limit: 300, window: 500 })]);
+    expect(mostBeyond(admitted, 0.6)).toBeLessThanOrEqual(200 + 20);
+    expect(mostIn(admitted, 500)).toBeLessThanOrEqual(300 + 20);
+    expect(local).toBeGreaterThan(50);
   });
 
   test('an estimated window goes beyond what it admits by all leases together at most', async () => {

@@ -45,12 +45,12 @@ function started(options: Partial<LimiterOptions> = {}, peers: number | 'unknown
     onAsked: (asked) => words.push(wordsOf(asked)),
   });
   const settings = { policy: 'p', limits: slidingWindow({ limit: 400, window: '1s' }), ...options };
-  const { lease: _, ...plain } = settings;
+  const { policy, limits, blocks } = settings;
   return {
     clock,
     store,
     limiter: wire({ lease, store, ...settings }, clock),
-    there: wire({ ...plain, store: memory }, clock),
+    there: wire({ policy, limits, ...(blocks && { blocks }), store: memory }, clock),
     asked: () => words.splice(0),
     delay: (ms) => {
       wayMs = ms;
@@ -168,6 +168,25 @@ describe('there is no lease', () => {
     asked();
     await ask(second, 3);
     expect(asked()[0]).toMatch('take');
+  });
+
+  test('where requests are isolated: one must not wait for what another began', async () => {
+    Reflect.set(globalThis, 'EdgeRuntime', 'edge');
+    const { limiter, asked } = started();
+    Reflect.deleteProperty(globalThis, 'EdgeRuntime');
+    await ask(limiter, 5);
+    expect(asked()).toEqual(Array(5).fill('consume 1'));
+  });
+
+  test('for more than a thousand subjects', async () => {
+    const { limiter, clock, asked } = started({ limits: slidingWindow({ limit: 100_000, window: '1s' }) });
+    const askAll = () => Promise.all(Array.from({ length: 1400 }, (_, i) => limiter.consume(`s${i}`)));
+    for (let i = 0; i < 2; i++) await askAll();
+    const asks = asked();
+    expect(asks.filter((words) => words === 'take 3')).toHaveLength(1000);
+    expect(asks.filter((words) => words === 'consume 1')).toHaveLength(1400 + 400);
+    await clock.pass(300);
+    expect(clock.timers).toBe(0);
   });
 
   test('over memory, where it changes nothing', async () => {
@@ -370,6 +389,11 @@ describe('what is strict', () => {
 
 describe('settings', () => {
   const of = (options: Partial<LimiterOptions>) => () => started(options).limiter;
+
+  test('a number of processes is of use in every failure mode', () => {
+    const { limiter } = started({ instances: 4, onStoreFailure: 'closed' });
+    expect(limiter.leaseBounds).toEqual([{ id: 'slidingWindow', units: 40 }]);
+  });
 
   test.each([
     ['lease', { lease: true as never }],

@@ -68,7 +68,7 @@ function load(userAgent: string, module: string = code): { readonly app: App; re
     return Response.json(answerTo(url, JSON.parse(String(body))));
   };
   const globals = {
-    ...{ URL, TextEncoder, TextDecoder, AbortController, Response, Headers, console },
+    ...{ URL, TextEncoder, TextDecoder, AbortController, Response, Headers, console, performance },
     navigator: { userAgent },
     fetch: later('fetch', fetch),
     setTimeout: later('setTimeout', setTimeout),

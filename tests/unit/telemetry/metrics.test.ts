@@ -137,6 +137,19 @@ describe('a meter of OpenTelemetry gets', () => {
   });
 });
 
+test('leases: what was used of them, what was not, and how far they may go', async () => {
+  const { meter, points } = record();
+  const store = faultyStore();
+  const limits = tokenBucket({ capacity: 100, refill: 100, every: '1s' });
+  const shared = { store, instances: 1, timeoutMs: 1000 };
+  const limiter = createLimiter({ policy: 'p', limits, lease: { maxOvershoot: 4 }, ...shared });
+  otelMetrics(meter, limiter);
+  for (let i = 0; i < 6; i++) await limiter.consume('s');
+  await limiter.close();
+  expect(await points('comporta.lease.units')).toEqual({ 'policy=p,use=used': 3, 'policy=p,use=unused': 3 });
+  expect(await points('comporta.lease.bound')).toEqual({ 'limit=tokenBucket,policy=p': 4 });
+});
+
 test('nobody is counted after the end, and who is not followed any more pays nothing', async () => {
   const { meter, points } = record();
   const { limiter } = testLimiter({ limits: ten });

@@ -60,7 +60,7 @@ local function commit(key, now, cost, limit, window, storage, isSet, clock, left
   if isSet then
     redis.call('ZREMRANGEBYSCORE', key, '-inf', now - window)
   elseif left > 0 then
-    redis.call('LTRIM', key, left, -1)
+    shift(key, left)
   elseif left < 0 then
     redis.call('DEL', key)
   end

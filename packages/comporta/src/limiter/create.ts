@@ -1,6 +1,7 @@
 import type { FailureMode } from '../core/decision.js';
 import { ComportaError, show } from '../core/errors.js';
 import { Emitter, type LimiterEvents } from '../core/events.js';
+import { isolatesRequests } from '../core/globals.js';
 import { type Clock, steadyMs, systemClock } from '../core/time.js';
 import { Guard } from '../resilience/guard.js';
 import { healthOf } from '../resilience/health.js';
@@ -111,8 +112,8 @@ export function wire(options: LimiterOptions, clock: Clock): Limiter {
   return new GuardedLimiter({ plan, variants, events, told, waiting, clock, timeoutMs, leaseBounds, release });
 }
 
-/** Memory answers as fast as a lease. */
-const isFar = ({ isLocal, act }: PolicyStore): boolean => isLocal !== true && act !== undefined;
+/** Memory answers as fast as a lease; and where requests are isolated none may wait for what another began. */
+const isFar = ({ isLocal, act }: PolicyStore): boolean => isLocal !== true && act !== undefined && !isolatesRequests();
 
 /** The process's own wall clock may be set while it runs. */
 function steadyUs(clock: Clock): () => number {

@@ -23,7 +23,8 @@ export interface LimiterOptions {
   readonly onStoreFailure?: FailureMode;
   /**
    * How many processes share the limit while the store is away: in mode `local` each then enforces its part.
-   * `auto` (default) is the number that last used the store; 1 lets each admit the whole limit.
+   * `auto` (default) is the number that last used the store; 1 lets each admit the whole limit. Leases are shared by
+   * as many too: then it must never be fewer than there are.
    */
   readonly instances?: number | 'auto';
   /** Charge the store, once it is back, with what mode `local` admitted in its place; true by default. */

@@ -16,7 +16,10 @@ export const mostAtOnce = (limits: readonly Limit[]): number =>
   Math.min(DECISIONS_MAX, Math.floor(LIMITS_MAX / limits.length));
 
 /** What is sent around the limits' arguments to decide all of them. Keys of one subject stand for all. */
-export function partsOfAll(all: readonly Asked[], keysOf: (escaped: string) => readonly string[]) {
+export function partsOfAll(
+  all: readonly Asked[],
+  keysOf: (escaped: string) => readonly string[],
+): { readonly keys: readonly string[]; readonly head: readonly string[]; readonly tail: readonly string[] } {
   const isOne = all.every(({ escaped }) => escaped === all[0]?.escaped);
   const keys: string[] = [];
   const tail: string[] = [];

@@ -21,37 +21,46 @@ interface Entry<Item, Reply> {
 /** Calls that may go together, one behind the other. */
 interface Lane<Item, Reply> {
   readonly name: string;
-  /** Calls that are sent and not answered, and that somebody waits for. */
+  /** Items that are sent and not answered, and that somebody waits for. */
   inFlight: number;
+  /** How many of them went at once. */
+  atOnce: number;
+  /** Calls with the others. */
+  calls: number;
   queue: Entry<Item, Reply>[];
   isDue: boolean;
 }
 
-/**
- * What is asked while so many calls of a lane are in flight waits for the first of their answers. Then the busier a
- * server is, the more go together; and with four of them that wait is a small part of the way there and back.
- */
-const IN_FLIGHT_MAX = 4;
+/** While fewer items of a lane are in flight each goes at once: so few gain nothing from going together. */
+const AT_ONCE_MAX = 8;
 
 /**
- * Sends what is asked while other calls are in flight together, in one call. Nothing waits for a timer: with nothing
- * in flight a call goes at once; what comes then goes at the end of the turn, or when it fills a call, or, with many
- * calls in flight, at the end of the turn that brings an answer. Whoever is over by then is not sent, and a call that
- * nobody waits for any more holds nothing back.
+ * While so many calls of a lane are in flight, of which those at once are one, the queue waits for an answer. So the
+ * busier a server is, the more go together; and with four of them that wait is a small part of the way there and back.
+ */
+const CALLS_MAX = 4;
+
+/**
+ * Sends what is asked while others are in flight together, in one call. Nothing waits for a timer: with little in
+ * flight an item goes at once; else it goes at the end of the turn, or when it fills a call, or, with many calls in
+ * flight, at the end of the turn that brings an answer. Whoever is over by then is not sent, and a call that nobody
+ * waits for any more holds nothing back.
  */
 export class Batcher<Item, Reply> {
   readonly #carrier: Carrier<Item, Reply>;
-  readonly #inFlightMax: number;
+  readonly #callsMax: number;
+  readonly #atOnceMax: number;
   readonly #lanes: Map<string, Lane<Item, Reply>> = new Map();
 
-  constructor(carrier: Carrier<Item, Reply>, inFlightMax: number = IN_FLIGHT_MAX) {
+  constructor(carrier: Carrier<Item, Reply>, callsMax: number = CALLS_MAX, atOnceMax: number = AT_ONCE_MAX) {
     this.#carrier = carrier;
-    this.#inFlightMax = inFlightMax;
+    this.#callsMax = callsMax;
+    this.#atOnceMax = atOnceMax;
   }
 
   ask(name: string, item: Item, waiter: Waiter): Promise<Reply> {
     const lane = this.#lanes.get(name) ?? this.#open(name);
-    if (lane.inFlight === 0 && lane.queue.length === 0) return this.#sendOne(lane, item, waiter);
+    if (lane.inFlight < this.#atOnceMax && lane.queue.length === 0) return this.#sendOne(lane, item, waiter, true);
     waiter.isHeld = true;
     return new Promise((resolve, reject) => {
       lane.queue.push({ item, waiter, resolve, reject });
@@ -61,13 +70,13 @@ export class Batcher<Item, Reply> {
   }
 
   #open(name: string): Lane<Item, Reply> {
-    const lane: Lane<Item, Reply> = { name, inFlight: 0, queue: [], isDue: false };
+    const lane: Lane<Item, Reply> = { name, inFlight: 0, atOnce: 0, calls: 0, queue: [], isDue: false };
     this.#lanes.set(name, lane);
     return lane;
   }
 
   #flushSoon(lane: Lane<Item, Reply>): void {
-    if (lane.isDue || lane.inFlight >= this.#inFlightMax) return;
+    if (lane.isDue || lane.calls + Number(lane.atOnce > 0) >= this.#callsMax) return;
     lane.isDue = true;
     void nextTurn().then(() => {
       lane.isDue = false;
@@ -82,11 +91,11 @@ export class Batcher<Item, Reply> {
     for (const { waiter } of entries) waiter.isHeld = false;
     if (first === undefined) this.#closeIfIdle(lane);
     else if (entries.length > 1) this.#sendMany(lane, entries);
-    else this.#sendOne(lane, first.item, first.waiter).then(first.resolve, first.reject);
+    else this.#sendOne(lane, first.item, first.waiter, false).then(first.resolve, first.reject);
   }
 
-  #sendOne(lane: Lane<Item, Reply>, item: Item, waiter: Waiter): Promise<Reply> {
-    const leave = this.#enter(lane);
+  #sendOne(lane: Lane<Item, Reply>, item: Item, waiter: Waiter, isAtOnce: boolean): Promise<Reply> {
+    const leave = this.#enter(lane, 1, isAtOnce);
     whenOver(waiter, leave);
     const reply = begin(() => this.#carrier.one(item, waiter));
     reply.then(leave, leave);
@@ -94,7 +103,7 @@ export class Batcher<Item, Reply> {
   }
 
   #sendMany(lane: Lane<Item, Reply>, entries: readonly Entry<Item, Reply>[]): void {
-    const leave = this.#enter(lane);
+    const leave = this.#enter(lane, entries.length, false);
     const timeoutMs = Math.max(...entries.map(({ waiter }) => waiter.timeoutMs ?? 0));
     const all: Waiter = { isOver: false, ...(timeoutMs > 0 && { timeoutMs }) };
     let waiting = entries.length;
@@ -122,14 +131,17 @@ export class Batcher<Item, Reply> {
     );
   }
 
-  /** Takes a place in a lane; what it returns gives it back, once. */
-  #enter(lane: Lane<Item, Reply>): () => void {
+  /** Counts what is sent in a lane, until what it returns is called first. */
+  #enter(lane: Lane<Item, Reply>, items: number, isAtOnce: boolean): () => void {
+    const kind = isAtOnce ? 'atOnce' : 'calls';
     let isIn = true;
-    lane.inFlight++;
+    lane.inFlight += items;
+    lane[kind]++;
     return () => {
       if (!isIn) return;
       isIn = false;
-      lane.inFlight--;
+      lane.inFlight -= items;
+      lane[kind]--;
       if (lane.queue.length > 0) this.#flushSoon(lane);
       else this.#closeIfIdle(lane);
     };

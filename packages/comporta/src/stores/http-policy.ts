@@ -54,7 +54,9 @@ export class HttpPolicy implements PolicyStore {
 
   async act(action: Action, waiter?: Waiter, terms?: Terms): Promise<ActionReply> {
     const value = await this.#call({ op: 'act', plan: this.#plan.name, action, ...(terms && { terms }) }, waiter);
-    return toActionReply(value, TOLD.includes(action.kind) ? this.#limits : 0);
+    const isTold = TOLD.includes(action.kind);
+    const reply = toActionReply(value, isTold ? this.#limits : 0);
+    return isTold ? this.#heard(reply) : reply;
   }
 
   async reset(subject: string, waiter?: Waiter): Promise<number> {
@@ -84,7 +86,11 @@ export class HttpPolicy implements PolicyStore {
   ): Promise<StoreReply> {
     const about = { ...(terms && { terms }), ...(id && { id }) };
     const value = await this.#call({ op, plan: this.#plan.name, subject, cost, ...about }, waiter);
-    const reply = toReply(value, this.#limits);
+    return this.#heard(toReply(value, this.#limits));
+  }
+
+  /** Who is answered is alive. */
+  #heard<T extends StoreReply>(reply: T): T {
     this.#presence.touch(reply.atUs / 1000);
     return reply;
   }

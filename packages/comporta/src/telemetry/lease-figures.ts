@@ -27,8 +27,8 @@ export class LeaseFigures {
 
   ended({ policy, units, unused }: LeaseEvent): void {
     const { leasedUnits } = this.#instruments;
-    leasedUnits.add(units - unused, { 'comporta.policy': policy, 'comporta.lease.use': 'used' });
-    leasedUnits.add(unused, { 'comporta.policy': policy, 'comporta.lease.use': 'unused' });
+    leasedUnits.add(units - unused, { 'comporta.policy': policy, 'comporta.use': 'used' });
+    leasedUnits.add(unused, { 'comporta.policy': policy, 'comporta.use': 'unused' });
   }
 
   observe(observer: Observer): void {

@@ -1,0 +1,35 @@
+import { expect, test } from 'vitest';
+import { describePolicies } from '../../../packages/server/src/cli/describe.js';
+import { loadConfig } from '../../../packages/server/src/config/load.js';
+import { formatProblem } from '../../../packages/server/src/config/problem.js';
+
+const load = (lease: string, more = ''): ReturnType<typeof loadConfig> =>
+  loadConfig(
+    'policies:\n  - name: p\n    limits: [{ slidingWindow: { limit: 1000, window: 1h } }]\n' +
+      `    lease: ${lease}\n${more}` +
+      'gateway: { listen: 127.0.0.1:0, routes: [{ path: /, upstream: echo }] }\n',
+    {},
+  );
+
+test.each([
+  ['{ maxOvershoot: 5% }', 'slidingWindow + 50'],
+  ['{ maxOvershoot: 30, lasts: 1s }', 'slidingWindow + 30'],
+  ['{ maxOvershoot: 5%, strict: true }', 'slidingWindow + 0'],
+])('a policy with lease: %s has it, and says how far it goes', (lease, bound) => {
+  const loaded = load(lease);
+  if (!('config' in loaded)) throw new Error('the file was refused');
+  const [line] = describePolicies(loaded.config);
+  expect(line).toContain(`leases: all processes together admit at most ${bound}`);
+});
+
+test.each([
+  ['5%', ''],
+  ['{ maxOvershoot: five }', ''],
+  ['{ maxOvershoot: 5%, lasts: 1m }', ''],
+  ['{ maxOvershoot: 5%, last: 1s }', ''],
+  ['{ maxOvershoot: 5% }', '    overrides: true\n'],
+])('lease: %s in a file is refused with its place', (lease, more) => {
+  const loaded = load(lease, more);
+  const problems = 'problems' in loaded ? loaded.problems.map((problem) => formatProblem('f', problem)) : [];
+  expect(problems).toEqual([expect.stringMatching(/^f:4:\d+: .*lease/)]);
+});
