@@ -1,6 +1,6 @@
 // What a decision and a subject cost one Redis, by algorithm: the figures that `comporta plan` reckons with.
 //   npm run build && node bench/figures.mjs [--write]
-// --write puts them into packages/server/src/plan/measured.gen.ts. A replica is attached, for the bytes it is sent.
+// --write puts them into packages/server/src/plan/measured.ts. A replica is attached, for the bytes it is sent.
 import { writeFileSync } from 'node:fs';
 import { Redis } from 'ioredis';
 import { compose } from '../packages/comporta/dist/algorithms/compose.js';
@@ -130,7 +130,7 @@ for (const name of Object.keys(algorithms)) {
   );
 }
 if (process.argv.includes('--write')) {
-  const file = new URL('../packages/server/src/plan/measured.gen.ts', import.meta.url);
+  const file = new URL('../packages/server/src/plan/measured.ts', import.meta.url);
   const entries = Object.entries(figures).map(([name, figure]) => `  ${name}: ${inOneLine(figure)},\n`);
   writeFileSync(
     file,

@@ -1,6 +1,6 @@
 // Layouts of the exact log: both of `slidingWindow`, the sorted set and the list, beside others written by hand.
 // Every layout gets the same requests at the same times, on keys of its own, and must give the same answers. Time is
-// `usec_per_call` of INFO commandstats, in turns: the least of many short rounds, since all that others do on the machine
+// `usec_per_call` of INFO commandstats, in turns: the least of many short rounds, since what others do on the machine
 // adds to it. Memory is what MEMORY USAGE says of a key, and what `dataset.bytes` of MEMORY STATS grew by for each;
 // replicated bytes are the growth of `master_repl_offset`, divided by the admissions.
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';

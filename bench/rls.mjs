@@ -113,7 +113,8 @@ for (const name of names) {
   const ofCpu = results[name].map(({ cpuUs }, i) => results[REFERENCE][i].cpuUs / cpuUs);
   const perCpuSecond = (cpuUs) => Math.round(1e6 / cpuUs);
   console.log(
-    `    best round: ${least.toFixed(1)} µs CPU, ${most} calls/s, ${(most / ofReference).toFixed(2)} of ${REFERENCE}; ` +
+    `    best round: ${least.toFixed(1)} µs CPU, ${most} calls/s, ` +
+      `${(most / ofReference).toFixed(2)} of ${REFERENCE}; ` +
       `decisions per second of one processor: ${perCpuSecond(median(of('cpuUs')))}, at best ` +
       `${perCpuSecond(least)}, ${median(ofCpu).toFixed(2)} of ${REFERENCE} in the same seconds`,
   );

@@ -99,9 +99,9 @@ describe('Upstash', () => {
     bridge.requests.length = 0;
     const decisions = await Promise.all(Array.from({ length: 60 }, () => limiter.consume('a')));
     expect(decisions.map(({ allowed }) => allowed)).toEqual(decisions.map((_, i) => i < 50));
-    // One goes at once and the others as one call, whose script the server learns.
+    // A few go at once, in one request, and the others as one call, whose script the server learns.
     const names = bridge.requests.flatMap(({ commands }) => commands.map(([name]) => name));
-    expect(names).toEqual(['EVALSHA', 'EVALSHA', 'EVAL']);
+    expect(names).toEqual([...Array(5).fill('EVALSHA'), 'EVAL']);
     await limiter.peek('a');
     bridge.requests.length = 0;
     await Promise.all(Array.from({ length: 60 }, () => limiter.peek('a')));

@@ -59,17 +59,17 @@ const range = (count: number): string[] => Array.from({ length: count }, (_, i) 
 
 test('a few in flight go at once and alone each', async () => {
   const { ask, calls, itemsOf } = batching();
-  const asked = range(8).map((item) => ask(item));
-  expect(itemsOf()).toEqual(range(8));
+  const asked = range(4).map((item) => ask(item));
+  expect(itemsOf()).toEqual(range(4));
   for (const call of calls) await call.answer();
-  expect(await Promise.all(asked)).toEqual(range(8).map((item) => `to ${item}`));
+  expect(await Promise.all(asked)).toEqual(range(4).map((item) => `to ${item}`));
 });
 
 /** So many in flight in the lane that more must queue. */
 function begun() {
   const bench = batching();
-  const asked = range(8).map((item) => bench.ask(item));
-  expect(bench.calls.splice(0)).toHaveLength(8);
+  const asked = range(4).map((item) => bench.ask(item));
+  expect(bench.calls.splice(0)).toHaveLength(4);
   return { ...bench, asked };
 }
 
@@ -138,8 +138,8 @@ test('answers that come after everybody has gone make no more room', async () =>
   const { ask, calls, clock } = await filled();
   await clock.pass(50);
   for (const call of calls.splice(0)) await call.answer();
-  for (let i = 0; i < 8; i++) void ask('at once');
-  expect(calls.splice(0)).toHaveLength(8);
+  for (let i = 0; i < 4; i++) void ask('at once');
+  expect(calls.splice(0)).toHaveLength(4);
   for (let i = 0; i < 6; i++) {
     void ask('later');
     await nextTurn();

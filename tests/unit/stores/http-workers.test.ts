@@ -140,8 +140,10 @@ describe('on Workers', () => {
   test('elsewhere they do', async () => {
     const { app, seen } = load('Node.js/20');
     await decisionsOf(app, 'upstash');
-    const isTogether = (text: string) => text.includes('{client-1}') && text.includes('{client-9}');
-    expect(seen.some(({ body }) => isTogether(JSON.stringify(body)))).toBe(true);
+    const isTogether = (...subjects: readonly string[]) =>
+      seen.some(({ body }) => subjects.every((subject) => JSON.stringify(body).includes(`{${subject}}`)));
+    expect(isTogether('client-0', 'client-3')).toBe(true);
+    expect(isTogether('client-4', 'client-9')).toBe(true);
   });
 
   test('a Redis over TCP is refused, with what to use in its place', () => {

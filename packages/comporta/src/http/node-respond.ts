@@ -9,7 +9,7 @@ export interface NodeAnswer extends NodeResponse {
   end(body: string): unknown;
 }
 
-/** Writes verdicts to a Node response, of HTTP/1 or HTTP/2. A class: four closures per request cost more than all else. */
+/** Writes verdicts to a Node response, of HTTP/1 or HTTP/2. A class, since closures are made anew for each. */
 export class NodeResponder implements Responder {
   readonly #response: NodeAnswer;
 

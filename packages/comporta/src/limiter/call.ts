@@ -27,7 +27,7 @@ export interface CallStart {
   readonly holdMs: number;
 }
 
-/** One decision that is asked for. It is its own question to the guard: each further object would cost a tenth of it. */
+/** One decision that is asked for, and its own question to the guard: each further object costs a tenth of it. */
 export class Call implements CallStart, Question<MaybePromise<Decision>> {
   readonly kind: Kind;
   readonly subject: string;

@@ -19,9 +19,8 @@ interface Item {
 /** Units that the store was asked for. */
 interface Asked {
   readonly id: string;
-  /** Units that nobody has asked for yet. */
-  readonly ahead: number;
   readonly sentUs: number;
+  readonly untilUs: number;
 }
 
 type Answer = MaybePromise<StoreReply>;
@@ -101,15 +100,16 @@ export class LimitsLeases implements UnitLeases, Lessee {
   async #fetch(leased: Leased, items: readonly Item[], waiter: Waiter, sentUs: number): Promise<Answer[]> {
     const { lease, subject } = leased;
     void this.#book.giveBack(leased, lease.end(sentUs));
-    const ahead = lease.ask(this.#part(), sentUs + this.#book.rule.lastsMs * 1000);
+    const untilUs = sentUs + this.#book.rule.lastsMs * 1000;
+    const ahead = lease.ask(this.#part(), untilUs);
     if (ahead === 0) return items.map((item) => this.#plain(item));
     const needed = items.reduce((sum, { cost }) => sum + cost, 0);
     const action: Action = { kind: 'take', subject, cost: needed + ahead, id: nextId() };
     try {
       const reply = (await this.#store.act?.(action, waiter)) as ActionReply;
-      return this.#divide(leased, items, { id: action.id, ahead, sentUs }, reply);
+      return this.#divide(leased, items, { id: action.id, sentUs, untilUs }, reply);
     } catch (error) {
-      lease.heard(0);
+      lease.heard(untilUs, 0);
       throw error;
     }
   }
@@ -118,7 +118,7 @@ export class LimitsLeases implements UnitLeases, Lessee {
   #divide(leased: Leased, items: readonly Item[], asked: Asked, reply: ActionReply): Answer[] {
     const { atUs, numbers } = reply;
     const heardUs = this.#book.nowUs();
-    const untilUs = this.#until(asked.sentUs, numbers);
+    const untilUs = this.#until(asked, numbers);
     const base: Grant = { id: asked.id, atUs, numbers, units: 0, heardUs, untilUs };
     let left = reply.word;
     const answers = items.map(({ cost }): Answer | undefined => {
@@ -128,6 +128,7 @@ export class LimitsLeases implements UnitLeases, Lessee {
       return replyOf(base, left, heardUs);
     });
     const isShort = answers.includes(undefined);
+    leased.lease.heard(asked.untilUs, left);
     this.#keep(leased, { ...base, units: left }, isShort);
     // After what is given back, which they may need.
     return answers.map((answer, i) => answer ?? this.#plain(items[i] as Item));
@@ -137,16 +138,15 @@ export class LimitsLeases implements UnitLeases, Lessee {
   #keep(leased: Leased, grant: Grant, isShort: boolean): void {
     const { lease, name } = leased;
     const isKept = this.#book.get(name) === leased && !isShort && grant.units <= this.#part();
-    lease.heard(grant.units);
     if (grant.units === 0) return;
     if (isKept && grant.heardUs < grant.untilUs) lease.put(grant);
     else void this.#book.giveBack(leased, { grant, left: grant.units });
   }
 
   /** From when it was asked for, so that no way is too long; and not beyond a window's end, to the millisecond. */
-  #until(sentUs: number, numbers: readonly number[]): number {
-    const endsMs = this.#areBounded.map((is, i) => (is ? (numbers[i * 4 + 2] ?? 0) - 1 : Number.POSITIVE_INFINITY));
-    return sentUs + Math.min(this.#book.rule.lastsMs, ...endsMs) * 1000;
+  #until({ sentUs, untilUs }: Asked, numbers: readonly number[]): number {
+    const ends = this.#areBounded.map((is, i) => (is ? sentUs + ((numbers[i * 4 + 2] ?? 0) - 1) * 1000 : untilUs));
+    return Math.min(untilUs, ...ends);
   }
 
   #part(): number {

@@ -58,8 +58,10 @@ export class UnitLease {
     return this.#size;
   }
 
-  /** What was asked for is answered: with fewer units where the limits have no more. */
-  heard(units: number): void {
+  /** What was asked for use until then is answered: with fewer units where the limits have no more. */
+  heard(untilUs: number, units: number): void {
+    // An answer that is late must not let a further question be asked beside a later one.
+    if (untilUs !== this.#askedUntilUs) return;
     this.#askedUntilUs = Number.NEGATIVE_INFINITY;
     if (units < this.#size) this.#size = Math.max(LEAST_UNITS, this.#size >> 1);
   }

@@ -21,18 +21,16 @@ interface Entry<Item, Reply> {
 /** Calls that may go together, one behind the other. */
 interface Lane<Item, Reply> {
   readonly name: string;
-  /** Items that are sent and not answered, and that somebody waits for. */
-  inFlight: number;
-  /** How many of them went at once. */
+  /** Items that went at once, are not answered, and that somebody waits for. */
   atOnce: number;
-  /** Calls with the others. */
+  /** Calls with those that had to queue, likewise. */
   calls: number;
   queue: Entry<Item, Reply>[];
   isDue: boolean;
 }
 
-/** While fewer items of a lane are in flight each goes at once: so few gain nothing from going together. */
-const AT_ONCE_MAX = 8;
+/** So many items of a lane go at once each, until one has to queue: so few gain nothing from going together. */
+const AT_ONCE_MAX = 4;
 
 /**
  * While so many calls of a lane are in flight, of which those at once are one, the queue waits for an answer. So the
@@ -60,7 +58,8 @@ export class Batcher<Item, Reply> {
 
   ask(name: string, item: Item, waiter: Waiter): Promise<Reply> {
     const lane = this.#lanes.get(name) ?? this.#open(name);
-    if (lane.inFlight < this.#atOnceMax && lane.queue.length === 0) return this.#sendOne(lane, item, waiter, true);
+    const isQuiet = lane.calls === 0 && lane.queue.length === 0 && lane.atOnce < this.#atOnceMax;
+    if (isQuiet) return this.#sendOne(lane, item, waiter, true);
     waiter.isHeld = true;
     return new Promise((resolve, reject) => {
       lane.queue.push({ item, waiter, resolve, reject });
@@ -70,7 +69,7 @@ export class Batcher<Item, Reply> {
   }
 
   #open(name: string): Lane<Item, Reply> {
-    const lane: Lane<Item, Reply> = { name, inFlight: 0, atOnce: 0, calls: 0, queue: [], isDue: false };
+    const lane: Lane<Item, Reply> = { name, atOnce: 0, calls: 0, queue: [], isDue: false };
     this.#lanes.set(name, lane);
     return lane;
   }
@@ -95,7 +94,7 @@ export class Batcher<Item, Reply> {
   }
 
   #sendOne(lane: Lane<Item, Reply>, item: Item, waiter: Waiter, isAtOnce: boolean): Promise<Reply> {
-    const leave = this.#enter(lane, 1, isAtOnce);
+    const leave = this.#enter(lane, isAtOnce);
     whenOver(waiter, leave);
     const reply = begin(() => this.#carrier.one(item, waiter));
     reply.then(leave, leave);
@@ -103,7 +102,7 @@ export class Batcher<Item, Reply> {
   }
 
   #sendMany(lane: Lane<Item, Reply>, entries: readonly Entry<Item, Reply>[]): void {
-    const leave = this.#enter(lane, entries.length, false);
+    const leave = this.#enter(lane, false);
     const timeoutMs = Math.max(...entries.map(({ waiter }) => waiter.timeoutMs ?? 0));
     const all: Waiter = { isOver: false, ...(timeoutMs > 0 && { timeoutMs }) };
     let waiting = entries.length;
@@ -132,15 +131,13 @@ export class Batcher<Item, Reply> {
   }
 
   /** Counts what is sent in a lane, until what it returns is called first. */
-  #enter(lane: Lane<Item, Reply>, items: number, isAtOnce: boolean): () => void {
+  #enter(lane: Lane<Item, Reply>, isAtOnce: boolean): () => void {
     const kind = isAtOnce ? 'atOnce' : 'calls';
     let isIn = true;
-    lane.inFlight += items;
     lane[kind]++;
     return () => {
       if (!isIn) return;
       isIn = false;
-      lane.inFlight -= items;
       lane[kind]--;
       if (lane.queue.length > 0) this.#flushSoon(lane);
       else this.#closeIfIdle(lane);
@@ -148,7 +145,7 @@ export class Batcher<Item, Reply> {
   }
 
   #closeIfIdle(lane: Lane<Item, Reply>): void {
-    if (lane.inFlight === 0 && lane.queue.length === 0 && !lane.isDue) this.#lanes.delete(lane.name);
+    if (lane.atOnce + lane.calls + lane.queue.length === 0 && !lane.isDue) this.#lanes.delete(lane.name);
   }
 }
 

@@ -1,4 +1,4 @@
-import { MEASURED } from './measured.gen.js';
+import { MEASURED } from './measured.js';
 
 /** What one Redis spends on an algorithm, as `npm run bench figures -- --write` measured it. */
 export interface Figures {

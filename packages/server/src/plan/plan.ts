@@ -100,7 +100,7 @@ function cpuOf(limits: readonly PlannedLimit[]): number {
   return Math.max(...all.map(({ cpuUs, furtherCpuUs }) => cpuUs - furtherCpuUs)) + added;
 }
 
-/** One call carries all limits of a subject: each further one adds less than it takes by itself, so this is the most. */
+/** At most: one call carries all limits of a subject, and each further one adds less than it takes by itself. */
 function sumOf(limits: readonly PlannedLimit[], key: 'inBytes' | 'outBytes' | 'replicaBytes'): number {
   return limits.reduce((sum, { algorithm }) => sum + figuresOf(algorithm)[key], 0);
 }

@@ -31,7 +31,8 @@ export function planText(demand: Demand, plan: Plan): string {
     ['a subject', `${bytesText(plan.bytesPerSubject)} of memory`],
     [
       'each master',
-      `${percent(eachMaster.load)} of its core (${percent(load)} may be used), ${bytesText(eachMaster.memoryBytes)} of memory`,
+  const each = masters === 1 ? '' : ' each';
+  return `${several(masters, 'master')} with ${several(replicas, 'replica')}${each}: ${servers} servers`;
     ],
     ['its network', networkText(plan, replicas)],
     ['room left', `${room.toFixed(1)} times this demand`],
