@@ -98,7 +98,7 @@ describe('Upstash', () => {
     await until(() => bridge.requests.some(({ commands }) => commands[0]?.includes('cmp1:{%presence}:batch')));
     bridge.requests.length = 0;
     const decisions = await Promise.all(Array.from({ length: 60 }, () => limiter.consume('a')));
-    expect(decisions.map(({ allowed }) => allowed)).toEqual(decisions.map((_, i) => i < 50));
+    expect(decisions.filter(({ allowed }) => allowed)).toHaveLength(50);
     // A few go at once, in one request, and the others as one call, whose script the server learns.
     const names = bridge.requests.flatMap(({ commands }) => commands.map(([name]) => name));
     expect(names).toEqual([...Array(5).fill('EVALSHA'), 'EVAL']);

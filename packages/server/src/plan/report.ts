@@ -21,7 +21,7 @@ const REASONS: Readonly<Record<Plan['bound'], string>> = {
 
 /** A plan as a person reads it. */
 export function planText(demand: Demand, plan: Plan): string {
-  const { decisionsPerSecond, subjects, limits, replicas, load, hottestPerSecond } = demand;
+  const { decisionsPerSecond, subjects, limits, replicas, hottestPerSecond } = demand;
   const { eachMaster, room, subjectPerSecond } = plan;
   const names = limits.map(({ algorithm, entries }) => (entries > 1 ? `${algorithm}=${count(entries)}` : algorithm));
   const rows: (readonly [string, string])[] = [
@@ -29,11 +29,7 @@ export function planText(demand: Demand, plan: Plan): string {
     ['because', REASONS[plan.bound]],
     ['a decision', `${plan.cpuUsPerDecision.toFixed(1)} µs of Redis`],
     ['a subject', `${bytesText(plan.bytesPerSubject)} of memory`],
-    [
-      'each master',
-  const each = masters === 1 ? '' : ' each';
-  return `${several(masters, 'master')} with ${several(replicas, 'replica')}${each}: ${servers} servers`;
-    ],
+    ['each master', `${percent(eachMaster.load)} of its core, ${bytesText(eachMaster.memoryBytes)} of memory`],
     ['its network', networkText(plan, replicas)],
     ['room left', `${room.toFixed(1)} times this demand`],
     ['one subject', `at most ${count(subjectPerSecond)} decisions/s, since all of it lives on one master`],
@@ -47,7 +43,8 @@ const several = (number: number, one: string): string => `${count(number)} ${one
 
 function serversText({ masters, servers }: Plan, replicas: number): string {
   if (replicas === 0) return `${several(masters, 'master')} without replicas`;
-  return `${several(masters, 'master')} with ${several(replicas, 'replica')}${masters === 1 ? '' : ' each'}: ${servers} servers`;
+  const each = masters === 1 ? '' : ' each';
+  return `${several(masters, 'master')} with ${several(replicas, 'replica')}${each}: ${servers} servers`;
 }
 
 function networkText({ eachMaster }: Plan, replicas: number): string {
