@@ -13,6 +13,8 @@ const ROUND_MS = 300;
 const UNITS = 100;
 const LIMIT = 10_000_000;
 const COLD = 10_000;
+const RATE = 10_000;
+const LOADS = [0.5, 0.95, 1.5, 5];
 
 const server = await startRedis();
 const ioredis = new Redis({ port: server.port, host: '127.0.0.1', ...ioredisPreset });
@@ -97,6 +99,42 @@ const cold = (limiter) => () => limiter.consume(`cold${next++ % COLD}`);
 const sides = { 'no lease': cold(plain), 'with leases': cold(leased) };
 const cpuOf = await compare(`\n${COLD} subjects, none of them hot`, 64, sides);
 console.log(`  CPU of a decision with leases / without: ${(cpuOf('with leases') / cpuOf('no lease')).toFixed(2)}`);
+
+/** Asks so often, evenly; scripts run a decision, and what was admitted in a second. */
+async function loaded(limiter, perSecond) {
+  await limiter.charge('hot', RATE);
+  await scriptsRun();
+  const [answers, start] = [[], performance.now()];
+  for (let passed = 0; passed < 1; passed = (performance.now() - start) / 1000) {
+    while (answers.length < passed * perSecond) answers.push(limiter.decide('hot'));
+    await new Promise((resolve) => setTimeout(resolve, 1));
+  }
+  const decisions = await Promise.all(answers);
+  const admitted = decisions.filter(({ allowed }) => allowed).length;
+  return { calls: (await scriptsRun()) / decisions.length, admitted };
+}
+
+console.log(
+  `\nA bucket of ${RATE} a second that begins empty, one process: scripts run a decision, and what was admitted`,
+);
+for (const load of LOADS) {
+  const sides = { 'no lease': {}, 'lease of 1 %': { lease: { maxOvershoot: '1%' }, instances: 1 } };
+  const words = [];
+  for (const [side, options] of Object.entries(sides)) {
+    const bucket = tokenBucket({ capacity: RATE, refill: RATE, every: '1s' });
+    const shared = { store, timeoutMs: 2000, onStoreFailure: 'closed' };
+    const limiter = createLimiter({
+      policy: `${side.replace(/\W/g, '')}${load}`,
+      limits: bucket,
+      ...shared,
+      ...options,
+    });
+    const { calls, admitted } = await loaded(limiter, load * RATE);
+    words.push(`${side} ${calls.toFixed(3)} calls, ${admitted} a second`);
+    await limiter.close();
+  }
+  console.log(`  ${load} times the rate: ${words.join('; ')}`);
+}
 
 await Promise.all([leased, large, plain].map((limiter) => limiter.close()));
 ioredis.disconnect();

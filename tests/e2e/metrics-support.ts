@@ -52,6 +52,7 @@ export async function busyServer(folder: string): Promise<number> {
     { name: 'per-client', key: 'ip', limits: every(3) },
     { name: 'tried-out', key: 'ip', limits: every(1), shadow: true },
     { name: 'open', key: 'ip', limits: every(1000), onStoreFailure: 'open' },
+    { name: 'leased', key: 'ip', limits: every(1000), lease: { maxOvershoot: '10%', lasts: '1s' }, instances: 1 },
   ];
   const rest = {
     store: redis.url,
