@@ -57,6 +57,7 @@ async function startGateway(node: Server): Promise<string> {
     .replace(/redis-cluster:\S+/, `redis-cluster://127.0.0.1:${node.port}`)
     .replace('0.0.0.0:8080', `127.0.0.1:${await freePort()}`)
     .replace('0.0.0.0:8081', `127.0.0.1:${await freePort()}`)
+    .replace('0.0.0.0:8083', `127.0.0.1:${await freePort()}`)
     .replace('http://web:3000', 'echo');
   const loaded = loadConfig(text, {
     COMPORTA_API_TOKEN: 'a-token-of-some-length',

@@ -47,8 +47,8 @@ export function answer(
  * and the client may then never see the answer; so the rest is thrown away first, within bounds.
  */
 export function endAfterBody(request: IncomingMessage, response: ServerResponse): void {
-  // A client that waits for "100 Continue" sends no body after a final answer; one in an unknown coding has no end.
-  if (request.complete || request.destroyed || waitsForContinue(request) || !hasKnownCoding(request)) {
+  // A body in an unknown coding has no end. A client that asks for "100 Continue" may send its body all the same.
+  if (request.complete || request.destroyed || !hasKnownCoding(request)) {
     response.end();
     return;
   }
