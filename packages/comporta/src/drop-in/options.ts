@@ -2,7 +2,7 @@ import { fixedWindow } from '../algorithms/limits.js';
 import type { FailureMode } from '../core/decision.js';
 import { ComportaError, show } from '../core/errors.js';
 import type { LimiterEvents } from '../core/events.js';
-import { digestHex, utf16 } from '../core/hash.js';
+import { digestHex } from '../core/hash.js';
 import { type Clock, systemClock } from '../core/time.js';
 import { wire } from '../limiter/create.js';
 import { memoryStore } from '../stores/memory.js';
@@ -89,7 +89,7 @@ const DIGITS = 16;
 export function policyName(name: string, part: string): string {
   const joined = `${name}.${part}`;
   if (/^[A-Za-z0-9_-]+$/.test(part) && joined.length <= NAME_MAX) return joined;
-  const digest = digestHex(utf16(`${name}\n${part}`)).slice(0, DIGITS);
+  const digest = digestHex(`${name}\n${part}`).slice(0, DIGITS);
   return `${name.slice(0, NAME_MAX - DIGITS - 2)}..${digest}`;
 }
 

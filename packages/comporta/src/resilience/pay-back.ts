@@ -1,4 +1,4 @@
-import type { Clock } from '../core/time.js';
+import { type Clock, nextTurn } from '../core/time.js';
 import { memoryStore } from '../stores/memory.js';
 import type { Charge, Plan, PolicyStore, StoreReply } from '../stores/store.js';
 
@@ -127,10 +127,13 @@ export class PayBack {
 
   async #run(): Promise<void> {
     await this.#pause(Math.random() * SPREAD_MS);
-    const due = [...this.#owed].filter((subject) => this.#creditor.isBack(subject));
-    for (let i = 0; i < due.length && !this.#isStopped; i += BATCH) {
-      await Promise.all(due.slice(i, i + BATCH).map((subject) => this.#pay(subject)));
-      if (i + BATCH < due.length) await this.#pause(PAUSE_MS * (0.5 + Math.random()));
+    const all = [...this.#owed];
+    for (let i = 0; i < all.length && !this.#isStopped; i += BATCH) {
+      // Looked for as it goes: to find a subject's node takes time, where subjects are long.
+      const due = all.slice(i, i + BATCH).filter((subject) => this.#creditor.isBack(subject));
+      await Promise.all(due.map((subject) => this.#pay(subject)));
+      if (due.length === 0) await nextTurn();
+      else if (i + BATCH < all.length) await this.#pause(PAUSE_MS * (0.5 + Math.random()));
     }
   }
 

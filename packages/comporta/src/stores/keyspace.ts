@@ -1,5 +1,6 @@
 import { ComportaError } from '../core/errors.js';
-import { digestHex, utf16 } from '../core/hash.js';
+import { digestHex } from '../core/hash.js';
+import { memo } from '../identity/memo.js';
 import type { Plan } from './store.js';
 
 /** First part of every key; the number is the version of the stored layout. */
@@ -7,6 +8,10 @@ export const KEY_PREFIX = 'cmp1';
 
 /** Longer subjects (after escaping) are stored as a digest, so that a key stays short whoever chose it. */
 const SUBJECT_LENGTH_MAX = 128;
+
+/** One decision asks several times for its subject. Few, since each of them may be long. */
+const DIGESTS_MAX = 8;
+const digestOf = memo(DIGESTS_MAX, (subject) => digestHex(subject));
 
 const SAFE = /^[A-Za-z0-9._~@/+=,-]+$/;
 const UNSAFE_CHARACTER = /[^A-Za-z0-9._~@/+=,-]/gu;
@@ -16,10 +21,10 @@ const UNSAFE_CHARACTER = /[^A-Za-z0-9._~@/+=,-]/gu;
  * starts with `%h`, which no escape produces. With a secret every subject becomes an HMAC.
  */
 export function escapeSubject(subject: string, secret?: string): string {
-  if (secret !== undefined) return `%k${digestHex(utf16(subject), secret)}`;
+  if (secret !== undefined) return `%k${digestHex(subject, secret)}`;
   if (subject.length <= SUBJECT_LENGTH_MAX && SAFE.test(subject)) return subject;
   const escaped = subject.length > 4096 ? '' : subject.replace(UNSAFE_CHARACTER, escapeCharacter);
-  return escaped !== '' && escaped.length <= SUBJECT_LENGTH_MAX ? escaped : `%h${digestHex(utf16(subject))}`;
+  return escaped !== '' && escaped.length <= SUBJECT_LENGTH_MAX ? escaped : `%h${digestOf(subject)}`;
 }
 
 /**
@@ -28,7 +33,7 @@ export function escapeSubject(subject: string, secret?: string): string {
  */
 export function shortSubject(subject: string): string {
   if (subject.length <= SUBJECT_LENGTH_MAX) return subject;
-  return digestHex(utf16(subject)).padEnd(SUBJECT_LENGTH_MAX + 1, '.');
+  return digestOf(subject).padEnd(SUBJECT_LENGTH_MAX + 1, '.');
 }
 
 /** Code points as `%` and hex digits in one of three fixed widths, so that no two texts meet. */
