@@ -133,7 +133,8 @@ test('a script cache that is flushed all the time costs one upload per node and 
   console.log(`${flushes} flushes of 3 nodes: ${totals.calls} calls, ${uploads} uploads, ${timesText(totals.tookMs)}`);
   expect(totals.degraded).toEqual([]);
   expect(totals.refused).toBe(0);
-  expect(calls).toBeGreaterThanOrEqual(0.5 * totals.calls);
+  // At most 64 go together.
+  expect(calls).toBeGreaterThanOrEqual(totals.calls / 64);
   // One per script (for one decision and for several), flush, node and process, and one of the looks at the start;
   // 24 requests were in flight each time.
   expect(uploads).toBeGreaterThanOrEqual(flushes * cluster.primaries.length);

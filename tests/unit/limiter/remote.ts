@@ -35,7 +35,7 @@ export function remoteStore(memory: Store, clock: FakeClock, options: RemoteOpti
     ]);
     return { ...(Object.fromEntries(far) as unknown as PolicyStore), ...(peers && { peers }) };
   };
-  return { kind: 'redis', bind, ping: async () => {}, ready: async () => {}, close: async () => {} };
+  return { kind: 'redis', owner: {}, bind, ping: async () => {}, ready: async () => {}, close: async () => {} };
 }
 
 export const memoryOf = (clock: FakeClock): Store => memoryStore({ clock });

@@ -395,6 +395,12 @@ describe('settings', () => {
     expect(limiter.leaseBounds).toEqual([{ id: 'slidingWindow', units: 40 }]);
   });
 
+  test('the bound of a limit is that of the plan with the most', () => {
+    const limits = slidingWindow({ limit: 10, window: '1m' });
+    const { limiter } = started({ limits, plans: { pro: slidingWindow({ limit: 10_000, window: '1m' }) }, instances: 1 });
+    expect(limiter.leaseBounds).toEqual([{ id: 'slidingWindow', units: Math.floor(10_000 * 0.1) }]);
+  });
+
   test.each([
     ['lease', { lease: true as never }],
     ['lease.maxOvershoot', { lease: { maxOvershoot: '5' } }],

@@ -34,11 +34,12 @@ function batching() {
         fail: (error) => settled(() => reject(error)),
       });
     });
-  const batcher = new Batcher<string, string>({
+  const carrier = {
     itemsMax: ITEMS_MAX,
-    one: (item, waiter) => send([item], waiter).then(([reply]) => reply as string),
+    one: (item: string, waiter: Waiter) => send([item], waiter).then(([reply]) => reply as string),
     many: send,
-  });
+  };
+  const batcher = new Batcher<string, string>(carrier, undefined, undefined, () => clock.nowUs() / 1000);
   /** As the guard asks: the outcome, or the error that ended it. */
   const ask = (item: string, { lane = '', timeoutMs = 50 } = {}) => {
     const waiter: Waiter = { isOver: false, timeoutMs, isHeld: false, onOver: undefined };
@@ -65,16 +66,19 @@ test('a few in flight go at once and alone each', async () => {
   expect(await Promise.all(asked)).toEqual(range(4).map((item) => `to ${item}`));
 });
 
-/** So many in flight in the lane that more must queue. */
-function begun() {
+/** So many in flight in the lane that more must queue; the first answer took so long. */
+async function begun(tookMs = 0) {
   const bench = batching();
+  void bench.ask('first');
+  await bench.clock.pass(tookMs);
+  await bench.calls.splice(0)[0]?.answer();
   const asked = range(4).map((item) => bench.ask(item));
   expect(bench.calls.splice(0)).toHaveLength(4);
   return { ...bench, asked };
 }
 
 test('what is asked in one turn while others are in flight goes together, in order; each hears its own', async () => {
-  const { ask, calls, itemsOf } = begun();
+  const { ask, calls, itemsOf } = await begun();
   const asked = ['b', 'c', 'd'].map((item) => ask(item));
   expect(itemsOf()).toEqual([]);
   await nextTurn();
@@ -85,15 +89,15 @@ test('what is asked in one turn while others are in flight goes together, in ord
 });
 
 test('lanes do not wait for one another', async () => {
-  const { ask, itemsOf } = begun();
+  const { ask, itemsOf } = await begun();
   void ask('a', { lane: 'x' });
   void ask('b', { lane: 'y' });
   expect(itemsOf()).toEqual(['a', 'b']);
 });
 
 /** Three calls of those that queued are in flight, too. */
-async function filled() {
-  const bench = begun();
+async function filled(tookMs = 0) {
+  const bench = await begun(tookMs);
   for (const item of ['a', 'b', 'c']) {
     bench.asked.push(bench.ask(item));
     await nextTurn();
@@ -112,6 +116,21 @@ test('with three such calls in flight the rest waits for an answer', async () =>
   await calls[2]?.answer();
   expect(itemsOf().slice(3)).toEqual(['e,f']);
 });
+
+test.each([
+  [5, []],
+  [6, ['e', 'f']],
+])(
+  'with answers that take %i ms of 50 there go %j before the next answer: far from a server none waits',
+  async (tookMs, sent) => {
+    const { ask, itemsOf } = await filled(tookMs);
+    for (const item of ['e', 'f']) {
+      void ask(item);
+      await nextTurn();
+    }
+    expect(itemsOf().slice(3)).toEqual(sent);
+  },
+);
 
 test('what fills a call goes whatever is in flight', async () => {
   const { ask, itemsOf } = await filled();
@@ -138,6 +157,11 @@ test('answers that come after everybody has gone make no more room', async () =>
   const { ask, calls, clock } = await filled();
   await clock.pass(50);
   for (const call of calls.splice(0)) await call.answer();
+  // Answers that came soon again: after those that never came nothing waits for the next.
+  for (let i = 0; i < 20; i++) {
+    void ask('soon');
+    await calls.splice(0)[0]?.answer();
+  }
   for (let i = 0; i < 4; i++) void ask('at once');
   expect(calls.splice(0)).toHaveLength(4);
   for (let i = 0; i < 6; i++) {
@@ -148,7 +172,7 @@ test('answers that come after everybody has gone make no more room', async () =>
 });
 
 test('a call waits as long as the most patient of it, and is over when all are', async () => {
-  const { ask, calls, clock } = begun();
+  const { ask, calls, clock } = await begun();
   const asked = [ask('b', { timeoutMs: 20 }), ask('c', { timeoutMs: 200 })];
   await nextTurn();
   const waiter = calls[0]?.waiter as Waiter;
@@ -162,7 +186,7 @@ test('a call waits as long as the most patient of it, and is over when all are',
 });
 
 test('a call that fails fails for all of it alike, and nothing of it is sent again', async () => {
-  const { ask, calls, itemsOf } = begun();
+  const { ask, calls, itemsOf } = await begun();
   const asked = [ask('b'), ask('c')];
   await nextTurn();
   const lost = new StoreError('unavailable', 'the connection is lost');

@@ -63,3 +63,14 @@ test('a clock of the server that is set back makes it unsure', async () => {
   expect(await pass(5000)).toBeUndefined();
   expect(await pass(3000)).toBe(1);
 });
+
+test('a count that falls is believed after ten seconds: one that was lost begins anew at one', async () => {
+  const { pass, count } = started();
+  count(3);
+  expect(await pass(8000)).toBe(3);
+  count(1);
+  expect(await pass(8000)).toBe(3);
+  expect(await pass(6000)).toBe(1);
+  count(4);
+  expect(await pass(2500)).toBe(4);
+});

@@ -13,7 +13,7 @@ import type { Charge, Plan, PolicyStore, Store } from '../stores/store.js';
 import { GuardedLimiter } from './guarded.js';
 import { checkHold, holdOf, LimitsHold } from './hold.js';
 import { LeaseBook } from './lease-book.js';
-import { boundsOf, checkLease, limitsUnder } from './lease-rule.js';
+import { boundsOfAll, checkLease, limitsUnder } from './lease-rule.js';
 import type { Limiter, LimiterOptions } from './limiter.js';
 import { LimitsLeases } from './limits-leases.js';
 import { planOf, plansOf } from './plan.js';
@@ -76,7 +76,7 @@ export function wire(options: LimiterOptions, clock: Clock): Limiter {
   const partOf =
     instances === 'auto' ? () => bound.part?.() ?? ALONE : () => ({ processes: instances, rank: instances });
   const processes = () => (instances === 'auto' ? bound.peers?.() : instances);
-  const leasing = { policy: plan.policy, store, clock, nowUs: steadyUs(clock), events, processes };
+  const leasing = { policy: plan.policy, owner: store.owner, clock, nowUs: steadyUs(clock), events, processes };
   const book = lease && isFar(bound) ? new LeaseBook({ ...leasing, rule: lease }) : undefined;
   const guardOf = (decided: Plan['limits']): Guard => {
     const limits = limitsUnder(book?.rule, decided);
@@ -108,7 +108,7 @@ export function wire(options: LimiterOptions, clock: Clock): Limiter {
     if (options.store === undefined) await store.close();
   };
   const told = new Told(events, clock, store.kind);
-  const leaseBounds = boundsOf(plan.limits, lease);
+  const leaseBounds = boundsOfAll([plan.limits, ...plans.values()], lease);
   return new GuardedLimiter({ plan, variants, events, told, waiting, clock, timeoutMs, leaseBounds, release });
 }
 

@@ -1,6 +1,5 @@
 import type { Emitter, LimiterEvents } from '../core/events.js';
 import type { Clock } from '../core/time.js';
-import type { Store } from '../stores/store.js';
 import { LEAST_UNITS, type LeaseRule } from './lease-rule.js';
 import { type Ended, UnitLease } from './unit-lease.js';
 
@@ -26,7 +25,8 @@ export interface Lessee {
 
 export interface LeaseBookOptions {
   readonly policy: string;
-  readonly store: Store;
+  /** Stands for a process; this one when left out. */
+  readonly owner?: object | undefined;
   readonly rule: LeaseRule;
   readonly clock: Clock;
   /** Must never step back. */
@@ -36,8 +36,14 @@ export interface LeaseBookOptions {
   readonly processes: () => number | undefined;
 }
 
-/** One limiter of each policy and store leases: the processes are counted, not the limiters in them. */
-const holders: WeakMap<Store, Map<string, LeaseBook>> = new WeakMap();
+/** Who all limiters of a process belong to. */
+const PROCESS = {};
+
+/**
+ * One limiter of each policy leases in a process, whatever store objects there are: the processes are counted, not the
+ * limiters in them, and two objects may be of one Redis.
+ */
+const holders: WeakMap<object, Map<string, LeaseBook>> = new WeakMap();
 
 /** The leases of a limiter, by the short names of their subjects. One timer runs while there are any. */
 export class LeaseBook {
@@ -103,8 +109,8 @@ export class LeaseBook {
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#stopTimer?.();
-    const { store, policy } = this.#options;
-    if (holders.get(store)?.get(policy) === this) holders.get(store)?.delete(policy);
+    const { policy, owner = PROCESS } = this.#options;
+    if (holders.get(owner)?.get(policy) === this) holders.get(owner)?.delete(policy);
     const all = [...this.#leased.values()];
     this.#leased.clear();
     await Promise.all(all.map((leased) => this.giveBack(leased, leased.lease.end(this.nowUs()))));
@@ -122,11 +128,11 @@ export class LeaseBook {
   }
 
   #mayLease(): boolean {
-    const { store, policy } = this.#options;
-    const ofStore = holders.get(store) ?? new Map<string, LeaseBook>();
-    holders.set(store, ofStore);
-    const holder = ofStore.get(policy) ?? this;
-    ofStore.set(policy, holder);
+    const { policy, owner = PROCESS } = this.#options;
+    const ofOwner = holders.get(owner) ?? new Map<string, LeaseBook>();
+    holders.set(owner, ofOwner);
+    const holder = ofOwner.get(policy) ?? this;
+    ofOwner.set(policy, holder);
     return holder === this;
   }
 

@@ -70,7 +70,16 @@ export function leaseBounds(limits: LimiterOptions['limits'], lease: LeaseSettin
   return boundsOf(limitsOf(limits, 'limits'), ruleOf(lease));
 }
 
-export function boundsOf(limits: Plan['limits'], rule: LeaseRule | undefined): readonly LeaseBound[] {
+/** Of a policy's limits and of those of its plans: where they share an id, the larger. */
+export function boundsOfAll(all: readonly Plan['limits'][], rule: LeaseRule | undefined): readonly LeaseBound[] {
+  const largest = new Map<string, number>();
+  for (const { id, units } of all.flatMap((limits) => boundsOf(limits, rule))) {
+    largest.set(id, Math.max(units, largest.get(id) ?? 0));
+  }
+  return [...largest].map(([id, units]) => ({ id, units }));
+}
+
+function boundsOf(limits: Plan['limits'], rule: LeaseRule | undefined): readonly LeaseBound[] {
   if (rule === undefined) return [];
   const isUsed = limits.every((limit) => rule.unitsOf(limit) >= LEAST_UNITS);
   return limits.map((limit) => ({ id: limit.id, units: isUsed ? unitsAbove(limit, rule) : 0 }));

@@ -1,4 +1,4 @@
-import { nextTurn } from '../core/time.js';
+import { nextTurn, steadyMs } from '../core/time.js';
 import { StoreError, type Waiter } from '../core/waiting.js';
 
 /** How calls go to the store. */
@@ -38,6 +38,12 @@ const AT_ONCE_MAX = 4;
  */
 const CALLS_MAX = 4;
 
+/** ... but only where answers take no more than this part of the time limit: far from a server all time is the way. */
+const WAIT_PART = 0.1;
+/** How much the last answer counts for how long answers take. */
+const LAST_PART = 0.1;
+const TIME_LIMIT_MS = 50;
+
 /**
  * Sends what is asked while others are in flight together, in one call. Nothing waits for a timer: with little in
  * flight an item goes at once; else it goes at the end of the turn, or when it fills a call, or, with many calls in
@@ -49,11 +55,20 @@ export class Batcher<Item, Reply> {
   readonly #callsMax: number;
   readonly #atOnceMax: number;
   readonly #lanes: Map<string, Lane<Item, Reply>> = new Map();
+  readonly #nowMs: () => number;
+  /** How long calls take lately; unknown before the first answer. */
+  #tookMs: number | undefined;
 
-  constructor(carrier: Carrier<Item, Reply>, callsMax: number = CALLS_MAX, atOnceMax: number = AT_ONCE_MAX) {
+  constructor(
+    carrier: Carrier<Item, Reply>,
+    callsMax: number = CALLS_MAX,
+    atOnceMax: number = AT_ONCE_MAX,
+    nowMs: () => number = steadyMs,
+  ) {
     this.#carrier = carrier;
     this.#callsMax = callsMax;
     this.#atOnceMax = atOnceMax;
+    this.#nowMs = nowMs;
   }
 
   ask(name: string, item: Item, waiter: Waiter): Promise<Reply> {
@@ -75,12 +90,23 @@ export class Batcher<Item, Reply> {
   }
 
   #flushSoon(lane: Lane<Item, Reply>): void {
-    if (lane.isDue || lane.calls + Number(lane.atOnce > 0) >= this.#callsMax) return;
+    if (lane.isDue || this.#mayWait(lane)) return;
     lane.isDue = true;
     void nextTurn().then(() => {
       lane.isDue = false;
       this.#flush(lane);
     });
+  }
+
+  /** Whether an answer will come soon, at which the queue goes. */
+  #mayWait({ calls, atOnce, queue }: Lane<Item, Reply>): boolean {
+    if (calls + Number(atOnce > 0) < this.#callsMax) return false;
+    const limitMs = queue[0]?.waiter.timeoutMs ?? TIME_LIMIT_MS;
+    return this.#tookMs !== undefined && this.#tookMs <= limitMs * WAIT_PART;
+  }
+
+  #took(ms: number): void {
+    this.#tookMs = this.#tookMs === undefined ? ms : this.#tookMs + (ms - this.#tookMs) * LAST_PART;
   }
 
   #flush(lane: Lane<Item, Reply>): void {
@@ -133,11 +159,13 @@ export class Batcher<Item, Reply> {
   /** Counts what is sent in a lane, until what it returns is called first. */
   #enter(lane: Lane<Item, Reply>, isAtOnce: boolean): () => void {
     const kind = isAtOnce ? 'atOnce' : 'calls';
+    const sinceMs = this.#nowMs();
     let isIn = true;
     lane[kind]++;
     return () => {
       if (!isIn) return;
       isIn = false;
+      this.#took(this.#nowMs() - sinceMs);
       lane[kind]--;
       if (lane.queue.length > 0) this.#flushSoon(lane);
       else this.#closeIfIdle(lane);

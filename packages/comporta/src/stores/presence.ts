@@ -21,7 +21,7 @@ export const PRESENCE_TAG = '%presence';
 /** How many processes use one policy, as far as known. */
 export class PolicyPresence {
   readonly policy: string;
-  part: Part = ALONE;
+  part: Part;
   /** Since it was last told of. */
   isUsed: boolean = false;
   saidAtMs: number = Number.NEGATIVE_INFINITY;
@@ -31,10 +31,16 @@ export class PolicyPresence {
   #toldAtMs = Number.NEGATIVE_INFINITY;
   /** Since when it is counted without a gap, as far as known; `undefined` until the first answer after its beat. */
   #sinceMs: number | undefined;
+  /** The most that were told of lately: a count that was lost begins anew at one, while the others go by theirs. */
+  #most = 1;
+  #mostAtMs = Number.NEGATIVE_INFINITY;
+  readonly #least: Part;
   readonly #say: (nowMs: number) => void;
 
-  constructor(policy: string, say: (nowMs: number) => void) {
+  constructor(policy: string, least: Part, say: (nowMs: number) => void) {
     this.policy = policy;
+    this.part = least;
+    this.#least = least;
     this.#say = say;
   }
 
@@ -45,19 +51,23 @@ export class PolicyPresence {
     if (this.#toldAtMs === Number.NEGATIVE_INFINITY) return;
     this.#sinceMs ??= nowMs;
     const isSure = Math.abs(nowMs - this.#toldAtMs) <= SURE_MS && nowMs - this.#sinceMs >= KNOWN_MS;
-    this.peers = isSure ? this.part.processes : undefined;
+    this.peers = isSure ? this.#most : undefined;
   }
 
   /** What was said then was answered. */
   told(part: Part, saidAtMs: number): void {
-    this.part = part;
+    // Those that are known but not counted had no traffic of late; they may have it next.
+    this.part = part.processes < this.#least.processes ? this.#least : part;
     if (Math.abs(saidAtMs - this.#toldAtMs) > SURE_MS) this.#sinceMs = undefined;
     this.#toldAtMs = saidAtMs;
+    if (this.part.processes < this.#most && Math.abs(saidAtMs - this.#mostAtMs) < TTL_MS) return;
+    this.#most = this.part.processes;
+    this.#mostAtMs = saidAtMs;
   }
 }
 
 /** Of a policy that this process does not use itself. */
-export const uncounted = (policy: string): PolicyPresence => new PolicyPresence(policy, () => undefined);
+export const uncounted = (policy: string): PolicyPresence => new PolicyPresence(policy, ALONE, () => undefined);
 
 /**
  * How many processes use each policy of a store, for shares of its limits while it is away: then the last
@@ -67,16 +77,23 @@ export const uncounted = (policy: string): PolicyPresence => new PolicyPresence(
 export class Presence {
   readonly #beat: (policies: readonly string[]) => Promise<readonly Part[]>;
   readonly #warn: (message: string) => void;
+  /** This process among those that are there for sure. */
+  readonly #least: Part;
   readonly #known: Map<string, PolicyPresence> = new Map();
   #isWarned = false;
 
-  constructor(beat: (policies: readonly string[]) => Promise<readonly Part[]>, warn: (message: string) => void) {
+  constructor(
+    beat: (policies: readonly string[]) => Promise<readonly Part[]>,
+    warn: (message: string) => void,
+    least: Part = ALONE,
+  ) {
     this.#beat = beat;
     this.#warn = warn;
+    this.#least = least;
   }
 
   of(policy: string): PolicyPresence {
-    const known = this.#known.get(policy) ?? new PolicyPresence(policy, (nowMs) => this.#say(nowMs));
+    const known = this.#known.get(policy) ?? new PolicyPresence(policy, this.#least, (nowMs) => this.#say(nowMs));
     this.#known.set(policy, known);
     return known;
   }

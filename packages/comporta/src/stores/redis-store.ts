@@ -27,20 +27,37 @@ export interface KeyOptions {
   readonly clock?: Clock;
   /** Sends decisions that are asked for while others are in flight together, in one call; true by default. */
   readonly batch?: boolean;
+  /**
+   * How many processes use the store at least, 1 to 100,000, and which of them this is, from 0: for workers of one
+   * server. More are counted; when the store is away limits are never shared among fewer.
+   */
+  readonly part?: Part;
 }
+
+const PROCESSES_MAX = 100_000;
 
 /** Throws `ERR_OPTION` for options that cannot be meant. */
 export function checkKeyOptions(options: KeyOptions): void {
   if (typeof options !== 'object' || options === null) {
     throw new ComportaError('ERR_OPTION', `options: expected { keyPrefix, tls, ... }, got ${show(options)}`, 'options');
   }
-  const { keyPrefix = KEY_PREFIX, batch = true } = options;
+  const { keyPrefix = KEY_PREFIX, batch = true, part } = options;
   if (!/^[A-Za-z0-9_.-]{1,32}$/.test(keyPrefix)) {
     throw new ComportaError('ERR_OPTION', 'keyPrefix: expected 1 to 32 characters of A-Z a-z 0-9 _ . -', 'keyPrefix');
   }
   if (typeof batch !== 'boolean') {
     throw new ComportaError('ERR_OPTION', `batch: expected true or false, got ${show(batch)}`, 'batch');
   }
+  if (part !== undefined && !isPart(part)) {
+    const expected = '{ processes, rank }, whole numbers with 0 <= rank < processes';
+    throw new ComportaError('ERR_OPTION', `part: expected ${expected}, got ${show(part)}`, 'part');
+  }
+}
+
+function isPart(given: unknown): given is Part {
+  const { processes, rank } = (given ?? {}) as Partial<Record<keyof Part, number>>;
+  const isRange = Number.isSafeInteger(processes) && Number.isSafeInteger(rank);
+  return isRange && Number(rank) >= 0 && Number(rank) < Number(processes) && Number(processes) <= PROCESSES_MAX;
 }
 
 /** A store on a client. `close` ends what the store's maker opened for it. */
@@ -50,12 +67,13 @@ export function openRedis(client: RedisClient, options: KeyOptions, close: () =>
     keyPrefix = KEY_PREFIX,
     subjectSecret,
     batch = true,
+    part,
     onWarning = (text) => console.warn(`comporta: ${text}`),
   } = options;
   for (const warning of client.warnings) onWarning(warning);
   const runner = new ScriptRunner(client, clock);
   const place = { isCluster: client.isCluster, prefix: keyPrefix };
-  const presence = new Presence((policies) => beat(runner, place, processId(), policies), onWarning);
+  const presence = new Presence((policies) => beat(runner, place, processId(), policies), onWarning, part);
   // Where requests are kept apart none may wait for what another began.
   const areBatched = batch && client.joins !== false;
   const shared: Shared = { ...place, areBatched, runner, presence, time: new ServerTime(clock), secret: subjectSecret };

@@ -146,6 +146,8 @@ export interface PolicyStore {
 /** Where state lives. */
 export interface Store {
   readonly kind: 'memory' | 'redis';
+  /** Stands for a process of its own where one process plays several, in tests and simulations. */
+  readonly owner?: object;
   bind(plan: Plan): PolicyStore;
   /** Resolves when the store answers now, else rejects with the reason. */
   ping(): Promise<void>;
