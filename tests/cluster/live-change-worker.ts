@@ -56,7 +56,9 @@ function limiterOf(change: string, which: 'old' | 'next', store: Store, { run, a
   const limits = changes[change]?.[which] ?? [];
   const revision = areRevised ? { revision: which === 'old' ? OLD : NEXT } : {};
   const policy = `${run}-${change}`;
-  return createLimiter({ policy, limits, store, timeoutMs: 10_000, onStoreFailure: 'closed', ...revision });
+  // A hold answers by what was known: a raised limit reaches a subject that was just refused one hold late.
+  const asked = { hold: false, timeoutMs: 10_000, onStoreFailure: 'closed' } as const;
+  return createLimiter({ policy, limits, store, ...asked, ...revision });
 }
 
 interface Limiters {

@@ -71,8 +71,29 @@ describe('connections', () => {
     const [stopped, closed] = [app.stop(), once(socket, 'close')];
     socket.write(check.slice(5));
     await Promise.all([stopped, closed]);
-    expect(received()).toMatch(/^HTTP\/1\.1 (200|503) /);
+    expect(received()).toMatch(/^HTTP\/1\.1 200 /);
     expect(received()).toMatch(/connection: close/i);
+    await expect(ask(port, '/livez')).rejects.toThrow();
+  });
+});
+
+describe('after the signal to end', () => {
+  it('requests are answered for the drain delay, and whoever asks for health is told', async () => {
+    const { port, app, ask: get, post } = await startApi({ drainDelay: '300ms' });
+    const kept = await openSocket(port);
+    kept.socket.write(head([`Content-Length: ${check.length}`]) + check);
+    await until('an answer', () => kept.received().endsWith('}'));
+    const [stopped, closed] = [app.stop(), once(kept.socket, 'close')];
+    expect(await get('/readyz')).toMatchObject({ status: 503, headers: { connection: 'close' } });
+    expect((await post('/v1/consume', JSON.parse(check))).status).toBe(200);
+    kept.socket.write(head([`Content-Length: ${check.length}`]) + check);
+    await Promise.all([stopped, closed]);
+    expect(kept.received().match(/^HTTP\/1\.1 \d+|^connection: .*$/gim)).toEqual([
+      'HTTP/1.1 200',
+      expect.stringMatching(/keep-alive/i),
+      'HTTP/1.1 200',
+      expect.stringMatching(/close/i),
+    ]);
     await expect(ask(port, '/livez')).rejects.toThrow();
   });
 });

@@ -151,7 +151,8 @@ export async function startDoor(
   if (door === undefined) throw new Error('no envoy section');
   const { host, port } = await door.listen();
   const stop = async (): Promise<void> => {
-    await door.drain(0);
+    await door.drain(false);
+    await door.close();
     await engine.close();
   };
   onTestFinished(stop);

@@ -99,6 +99,41 @@ describe('a client that keeps its side open', () => {
   });
 });
 
+describe('a gateway that ends', () => {
+  const get = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n';
+  const statuses = (text: string) => text.match(/HTTP\/1\.1 \d+/g) ?? [];
+  const idleSocket = async (port: number) => {
+    const opened = await openSocket(port);
+    opened.socket.write(get);
+    await until('an answer', () => opened.received().endsWith('}'));
+    return { ...opened, closed: once(opened.socket, 'close') };
+  };
+
+  it('answers once more on a connection that was idle, and closes the others soon', async () => {
+    const { app, port } = await startGateway(gatewayFile('echo', { drainTime: '20s' }));
+    const [used, unused] = [await idleSocket(port), await idleSocket(port)];
+    const startMs = Date.now();
+    const stopped = app.stop();
+    await expect(openSocket(port)).rejects.toThrow('ECONNREFUSED');
+    used.socket.write(get + get);
+    await used.closed;
+    expect(statuses(used.received())).toEqual(['HTTP/1.1 200', 'HTTP/1.1 200']);
+    expect(used.received()).toMatch(/connection: close/i);
+    await Promise.all([unused.closed, stopped]);
+    expect(statuses(unused.received())).toHaveLength(1);
+    expect(Date.now() - startMs).toBeLessThan(5000);
+  });
+
+  it('takes connections for the drain delay, and ends each with its answer', async () => {
+    const { app, port } = await startGateway(gatewayFile('echo', { drainDelay: '300ms', drainTime: '20s' }));
+    const idle = await idleSocket(port);
+    const stopped = app.stop();
+    expect(await exchangeRaw(port, get)).toMatch(/^HTTP\/1\.1 200 [^]*connection: close/i);
+    await Promise.all([idle.closed, stopped]);
+    await expect(openSocket(port)).rejects.toThrow('ECONNREFUSED');
+  });
+});
+
 describe('requests sent without waiting for answers', () => {
   it('are answered in order', async () => {
     const upstream = await startUpstream((incoming, response) => {

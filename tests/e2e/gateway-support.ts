@@ -38,9 +38,12 @@ export function configOf(file: object): ServerConfig {
   return loaded.config;
 }
 
-/** A file with one gateway on a free port; `gateway` adds to its section, `rest` to the file. */
+/** A file with one gateway on a free port; `gateway` adds to its section, `rest` to the file. Ends fast. */
 export function gatewayFile(upstream: string, gateway: object = {}, rest: object = {}): object {
-  return { gateway: { listen: '127.0.0.1:0', routes: [{ path: '/', upstream }], ...gateway }, ...rest };
+  return {
+    gateway: { listen: '127.0.0.1:0', routes: [{ path: '/', upstream }], drainTime: '50ms', ...gateway },
+    ...rest,
+  };
 }
 
 export interface Running {

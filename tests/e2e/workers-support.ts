@@ -73,12 +73,12 @@ export async function serve(file: object, folder: string = makeFolder()): Promis
     child.kill('SIGKILL');
     return exit;
   });
-  await until(`the start; it says: ${err}`, () => isOver || out.includes('\npolicy'), 30_000);
+  await until(`the start; it says: ${err}`, () => isOver || `${out}${err}`.includes('\npolicy'), 30_000);
   const pid = child.pid ?? 0;
   return {
     pid,
     folder,
-    port: (name) => Number(BANNER[name].exec(out)?.[1]),
+    port: (name) => Number(BANNER[name].exec(`${out}${err}`)?.[1]),
     write: (wanted) => publish(path, JSON.stringify(wanted)),
     out: () => out,
     log: () => err,

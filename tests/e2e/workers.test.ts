@@ -106,6 +106,13 @@ describe('two workers', () => {
     expect(running.log()).not.toContain(' error ');
   });
 
+  it('share a limit from the first request on when the store is away', async () => {
+    const store = await startServer();
+    await store.stop();
+    const running = await serve(fileOf({ store: store.url, policies: [policyOf(20)] }));
+    expect(await admitted(running.port('gateway'), 60)).toBe(20);
+  });
+
   it('take a changed file together, and keep the last good one together', async () => {
     const running = await start();
     expect(await admitted(running.port('gateway'), 30)).toBe(20);

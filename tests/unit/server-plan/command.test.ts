@@ -21,6 +21,7 @@ const LOAD = ['--rps', '50k', '--subjects', '1.5M'];
 test('a plan is printed for people', async () => {
   const { out, code } = await run(...LOAD, '--limits', 'tokenBucket,slidingWindow=100');
   expect(out).toContain('50,000 decisions/s on 1,500,000 subjects');
+  expect(out).toMatch(/^ {2}carries {7}\d+\.\d times this demand$/m);
   expect(code).toBe(0);
 });
 

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { Presence } from '../../../packages/comporta/src/stores/presence.js';
+import { redisStore } from '../../../packages/comporta/src/stores/redis.js';
 import { flush } from '../../support/fake-clock.js';
 
 /** A process that is answered now and then, by a server that counts so many. */
@@ -41,6 +42,31 @@ test('how many processes there are is sure once all must have heard of this one'
   count(5);
   expect(await pass(2500)).toBe(5);
 });
+
+test('processes that are known to be there are never counted out, and more are counted', async () => {
+  let counted = { processes: 1, rank: 0 };
+  const workers = new Presence(
+    async () => [counted],
+    () => undefined,
+    { processes: 4, rank: 2 },
+  ).of('p');
+  expect(workers.part).toEqual({ processes: 4, rank: 2 });
+  workers.touch(1_000_000);
+  await flush();
+  expect(workers.part).toEqual({ processes: 4, rank: 2 });
+  counted = { processes: 5, rank: 4 };
+  workers.touch(1_003_000);
+  await flush();
+  expect(workers.part).toEqual(counted);
+});
+
+test.each([{ processes: 0, rank: 0 }, { processes: 2, rank: 2 }, { processes: 2 }, 4, null])(
+  'a store refuses to be part %j',
+  (part) => {
+    const options = { part: part as unknown as { processes: number; rank: number } };
+    expect(() => redisStore('redis://127.0.0.1:1', options)).toThrow(/part: expected \{ processes, rank \}/);
+  },
+);
 
 test('it is not any more when nobody has said so for long', async () => {
   const { pass, touch, fail } = started();
