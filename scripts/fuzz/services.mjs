@@ -8,7 +8,7 @@ import { root } from '../lib/aliases.mjs';
 const RSS_MAX_KB = 600_000;
 /** What a service says of each of its doors when it is open. */
 const DOORS = {
-  api: /health on http:\/\/127\.0\.0\.1:(\d+)/,
+  api: /decision API on http:\/\/127\.0\.0\.1:(\d+)/,
   admin: /admin API on http:\/\/127\.0\.0\.1:(\d+)/,
   envoy: /envoy rate limit service on 127\.0\.0\.1:(\d+)/,
 };

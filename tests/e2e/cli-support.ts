@@ -35,7 +35,7 @@ export function runCommand(words: readonly string[], environment: Readonly<Recor
     ports: async () => {
       await says('store');
       const port = (name: string) => Number(new RegExp(`${name} on http://127\\.0\\.0\\.1:(\\d+)`).exec(output)?.[1]);
-      return { gateway: port('gateway'), health: port('health') };
+      return { gateway: port('gateway'), health: port('decision API') };
     },
     signal: (name) => void child.kill(name),
     exit: () => ended,

@@ -64,7 +64,7 @@ describe('changed files of domains are in force within a second when', () => {
 test('a broken file keeps the last good one, and says where it is broken, once', async () => {
   const folder = makeFolder();
   const reloads: boolean[] = [];
-  const hooks = { onReload: (isGood: boolean) => reloads.push(isGood) };
+  const hooks = { onReload: (_: string, isGood: boolean) => void reloads.push(isGood) };
   const { ask, lines } = await startDoor(configIn(folder, [domain(1)]), { hooks });
   const file = join(folder, 'domain-0.yaml');
   publish(

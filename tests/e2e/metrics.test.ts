@@ -20,6 +20,8 @@ describe('the metrics of a server', () => {
     const port = await busyServer(makeFolder());
     const [type, body] = await scrape(port);
     expect(type).toBe('text/plain; version=0.0.4; charset=utf-8');
+    // Envoy's domains decide as policies do: by the limits of their rules.
+    expect(body).toMatch(/outcome="denied",policy="rls.shop",source="redis"} 1\n/);
     const known = parseScrape(body);
     const expressions = allExpressions();
     expect(expressions.length).toBeGreaterThan(30);

@@ -48,7 +48,7 @@ export interface Running {
 
 const BANNER = {
   gateway: /^gateway on http:\S+:(\d+)$/m,
-  api: /^health on http:\/\/[^:/]+:(\d+)/m,
+  api: /^decision API on http:\/\/[^:/]+:(\d+)/m,
   admin: /^admin API on http:\/\/[^:/]+:(\d+)/m,
   envoy: /^envoy rate limit service on \S+:(\d+)$/m,
 };

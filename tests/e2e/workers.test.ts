@@ -103,6 +103,7 @@ describe('two workers', () => {
     await until('all lines of the access log', () => lines().length === 60);
     for (const line of lines()) expect(JSON.parse(line)).toMatchObject({ path });
     expect(new Set(lines().map((line) => JSON.parse(line).client)).size).toBe(1);
+    expect(running.out()).not.toContain(' on http');
     expect(running.log()).not.toContain(' error ');
   });
 

@@ -182,9 +182,10 @@ function doorFaults(deployment: Manifest, config: ServerConfig): string[] {
 /** Seconds between the last request that a drain waits for and the end by force. */
 const SPARE_SECONDS = 5;
 
-function endFaults(pod: PodSpec, { gateway, envoy }: ServerConfig): string[] {
+function endFaults(pod: PodSpec, { gateway, api, envoy }: ServerConfig): string[] {
   const pause = pod.containers[0].lifecycle?.preStop.sleep.seconds ?? 0;
-  const drainMs = Math.max(gateway?.drainTime ?? 0, (envoy?.drainDelay ?? 0) + (envoy?.drainTime ?? 0));
+  const timesMs = [gateway, envoy].map((door) => (door?.drainDelay ?? 0) + (door?.drainTime ?? 0));
+  const drainMs = Math.max(...timesMs, api?.drainDelay ?? 0);
   const needed = pause + drainMs / 1000 + SPARE_SECONDS;
   const given = pod.terminationGracePeriodSeconds ?? 0;
   return [

@@ -16,6 +16,7 @@ import { Engine } from './engine/engine.js';
 import { StoreWatch } from './health/store-watch.js';
 import type { Log } from './log.js';
 import { createMetrics, type Metrics } from './metrics/metrics.js';
+import { pause } from './time.js';
 import { snapshotOf } from './workers/merge-metrics.js';
 import { alone, type Team } from './workers/team.js';
 
@@ -38,7 +39,7 @@ export async function startApp(
   writeAccess: (lines: string) => void = ignore,
   team: Team = alone(),
 ): Promise<App> {
-  const store = openStore(config.store, log);
+  const store = openStore(config.store, log, team);
   const watch = new StoreWatch(store, log);
   const alerts = new Alerts({ config: config.alerts, instance: instanceOf(config), log, forward: team.shared?.alert });
   const metrics = createMetrics();
@@ -47,11 +48,12 @@ export async function startApp(
   const audit = answerTeam(team, metrics, insight, new Audit(log));
   const engine = new Engine(config, { store, watch, alerts, metrics, insight, log });
   let isDraining = false;
+  const onReload = team.shared?.reloaded ?? metrics.reloaded;
   const envoy = envoyDoor(config, engine, log, {
     onAnswer: (answered) => metrics.rlsAnswered(answered),
-    onReload: (isGood) => (team.shared?.reloaded ?? metrics.reloaded.bind(undefined, 'domains'))(isGood),
+    onReload,
   });
-  const options = { team, isDraining: () => isDraining, log, metrics };
+  const options = { team, isDraining: () => isDraining, log, metrics, onReload };
   const made = [
     gatewayDoor(config, engine.rules, log, { metrics, accessLog }),
     apiDoor(config, engine, { ...options, accessLog, rateLimitService: () => envoy?.service() }),
@@ -59,14 +61,13 @@ export async function startApp(
     insight && adminDoor(config, engine, { ...options, audit }),
   ];
   const doors = made.filter((door) => door !== undefined);
-  const stop = async (limitMs: number): Promise<void> => {
+  const stop = async (isAtOnce: boolean): Promise<void> => {
     isDraining = true;
-    // Health stays until the last: whoever asks is told that the others drain.
-    await Promise.all(doors.filter(({ name }) => name !== 'api').map((door) => door.drain(limitMs)));
+    await endDoors(doors, isAtOnce, engine.config.api?.drainDelay);
+    await envoy?.close();
     await engine.close();
     await alerts.close();
     watch.close();
-    for (const door of doors.filter(({ name }) => name === 'api')) await door.drain(0);
     accessLog.flush();
     metrics.close();
     await store.close();
@@ -85,17 +86,25 @@ export async function startApp(
         accessLog.apply(wanted);
       },
       reloaded: (isGood) => metrics.reloaded('configuration', isGood),
-      stop: () => stop(engine.config.gateway?.drainTime ?? 0),
+      stop: () => stop(false),
     };
   } catch (error) {
-    await stop(0);
+    await stop(true);
     throw error;
   }
 }
 
-function openStore({ url, options: settings }: ServerConfig['store'], log: Log): Store {
+/** Health is the last, and goes on for its delay at least: whoever asks is told that the others drain. */
+async function endDoors(doors: readonly Door[], isAtOnce: boolean, apiDelayMs = 0): Promise<void> {
+  const delay = pause(isAtOnce ? 0 : apiDelayMs);
+  await Promise.all([delay, ...doors.filter(({ name }) => name !== 'api').map((door) => door.drain(isAtOnce))]);
+  await doors.find(({ name }) => name === 'api')?.drain(isAtOnce);
+}
+
+function openStore({ url, options: settings }: ServerConfig['store'], log: Log, { part }: Team): Store {
   const options = { onWarning: (message: string) => log.warn(message) };
-  return url === 'memory' ? memoryStore(options) : redisStore(url, { ...settings, ...options });
+  if (url === 'memory') return memoryStore(options);
+  return redisStore(url, { ...settings, ...options, ...(part !== undefined && { part }) });
 }
 
 /** Answers what the team asks of this process; gives who records operations, which one process does for all. */
@@ -113,8 +122,8 @@ function answerTeam(team: Team, metrics: Metrics, insight: Insight | undefined, 
 }
 
 /** Names this process in alerts, the same after a restart: one machine may run several. */
-export function instanceOf({ gateway }: ServerConfig): string {
-  const port = gateway?.listen.port ?? 0;
+export function instanceOf({ gateway, api, envoy, admin }: ServerConfig): string {
+  const port = [gateway, api, envoy, admin].map((door) => door?.listen.port ?? 0).find((number) => number > 0) ?? 0;
   return port === 0 ? hostname() : `${hostname()}:${port}`;
 }
 

@@ -69,6 +69,7 @@ describe('a fault is found:', () => {
     ['a probe of nothing', '"/readyz"', '"/ready"', 'a probe asks'],
     ['a port without a name', '"targetPort":"envoy"', '"targetPort":"grpc"', 'names the port grpc'],
     ['a drain that is cut', 'drainTime: 10s', 'drainTime: 25s', 'has 30 s to end, and needs 38 s'],
+    ['a drain delay that is cut', 'drainDelay: 3s', 'drainDelay: 30s', 'has 30 s to end, and needs'],
     ['an image without a version', 'comporta:0.1.0', 'comporta:latest', 'not pinned'],
     ['root', '"runAsNonRoot":true', '"runAsNonRoot":false', 'may run as root'],
     ['one instance', '"minReplicas":2', '"minReplicas":1', 'less than two instances'],

@@ -397,7 +397,8 @@ describe('settings', () => {
 
   test('the bound of a limit is that of the plan with the most', () => {
     const limits = slidingWindow({ limit: 10, window: '1m' });
-    const { limiter } = started({ limits, plans: { pro: slidingWindow({ limit: 10_000, window: '1m' }) }, instances: 1 });
+    const plans = { pro: slidingWindow({ limit: 10_000, window: '1m' }) };
+    const { limiter } = started({ limits, plans, instances: 1 });
     expect(limiter.leaseBounds).toEqual([{ id: 'slidingWindow', units: Math.floor(10_000 * 0.1) }]);
   });
 

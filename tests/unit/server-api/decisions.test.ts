@@ -200,7 +200,8 @@ describe('reserve and settle', () => {
     expect(reservation).toMatchObject({ holdMs: 1000, onExpiry: 'keep' });
     expect(await post('/v1/settle', { reservation, cost: 0 })).toMatchObject({ settled: true });
     expect(await remaining('per-key', 'i')).toBe(5);
-    expect(await post('/v1/reserve', { ...asked, cost: 0 })).toMatchObject({ status: 400, field: 'cost' });
+    const nothing = await post('/v1/reserve', { ...asked, cost: 0 });
+    expect(nothing).toMatchObject({ status: 400, field: 'cost', detail: 'cost: expected a number from 1, got 0' });
     expect(await post('/v1/reserve', { ...asked, holdMs: 0 })).toMatchObject({ status: 400, field: 'holdMs' });
     const refused = withoutStatus(await post('/v1/reserve', { ...asked, cost: 6 }));
     expect(await post('/v1/settle', { reservation: refused, cost: 1 })).toMatchObject({

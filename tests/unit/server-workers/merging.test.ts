@@ -67,6 +67,7 @@ process_uptime_seconds 9
       'comporta_connections',
       'comporta_fallback_active',
       'comporta_lease_bound',
+      'comporta_reload_failing',
       'nodejs_eventloop_delay_seconds',
       'nodejs_heap_size_used_bytes',
       'process_resident_memory_bytes',

@@ -42,11 +42,14 @@ export function connectUrl(text: string, clock: Clock, options: ConnectOptions =
   const onError = (message: string) => {
     lastError = message;
   };
+  const onReady = () => {
+    lastError = undefined;
+  };
   const connect = async (): Promise<void> => {
     try {
       const redis = await loadNodeRedis();
       if (isClosed) return;
-      await open({ redis, address, options, clock, onError }, (made) => {
+      await open({ redis, address, options, clock, onError, onReady }, (made) => {
         client = made;
       });
     } catch (error) {
@@ -81,6 +84,7 @@ interface Opening {
   readonly options: ConnectOptions;
   readonly clock: Clock;
   readonly onError: (message: string) => void;
+  readonly onReady: () => void;
 }
 
 /**
@@ -88,7 +92,7 @@ interface Opening {
  * that waits for a dead shard of a cluster serves all others.
  */
 async function open(opening: Opening, onClient: (client: RedisClient) => void): Promise<void> {
-  const { redis, address, options, clock, onError } = opening;
+  const { redis, address, options, clock, onError, onReady } = opening;
   const { username, password, isTls } = address;
   // One object per client, for the client writes into it.
   const socketTo = (at?: HostPort, preset = nodeRedisPreset) => ({
@@ -124,6 +128,7 @@ async function open(opening: Opening, onClient: (client: RedisClient) => void): 
   const single = redis.createClient({ ...mine, url: address.urls[0] });
   onClient(fromNodeRedis(single));
   single.on('error', (error) => onError(error.message));
+  single.on('ready', onReady);
   // It keeps trying by itself; until then isReady is false.
   single.connect().catch((error: Error) => onError(error.message));
 }

@@ -236,6 +236,10 @@ function watchErrors(source: {
   on(event: string, listener: (error: Error) => void): unknown;
 }): () => string | undefined {
   let last: string | undefined;
+  // What an earlier outage was about explains no later one.
+  source.on('ready', () => {
+    last = undefined;
+  });
   const note = (error: Error) => {
     last = error?.message ?? String(error);
   };

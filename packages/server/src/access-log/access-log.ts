@@ -4,7 +4,7 @@ import { type ClientOf, createClientOf, NodeView } from 'comporta/http';
 import type { ServerConfig } from '../config/config.js';
 import { hashKey } from '../hash-key.js';
 import { nowMs, startTimer, stopTimer, type Timer } from '../time.js';
-import { type Access, type Entry, pathOf, traceIdOf, wordsOf } from './entry.js';
+import { type Access, type Entry, pathOf, traceIdOf } from './entry.js';
 
 /** Lines are written together: after this time, or as soon as there are so many characters. */
 const FLUSH_MS = 100;
@@ -50,7 +50,7 @@ export class AccessLog {
   }
 
   #entry(door: string, access: Access, { client, path }: NonNullable<ServerConfig['accessLog']>): Entry {
-    const { request, route, status, durationMs, verdict } = access;
+    const { request, route, status, durationMs, words } = access;
     const name = client === 'none' ? undefined : this.#client(request, client === 'hashed');
     const traceId = traceIdOf(request);
     return {
@@ -61,7 +61,7 @@ export class AccessLog {
       ...(path && { path: pathOf(request) }),
       status,
       durationMs: Math.round(durationMs * 1000) / 1000,
-      ...wordsOf(verdict),
+      ...words,
       ...(name !== undefined && { client: name }),
       ...(traceId !== undefined && { traceId }),
     };

@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import type { Decision, Degraded } from 'comporta';
 import type { Verdict } from 'comporta/http';
 
 /** A request that a door has dealt with. */
@@ -9,7 +10,7 @@ export interface Access {
   readonly status: number;
   readonly durationMs: number;
   /** `undefined` when nobody was asked. */
-  readonly verdict: Verdict | undefined;
+  readonly words: Words | undefined;
 }
 
 /** One line of the access log; what does not apply is left out. */
@@ -22,7 +23,7 @@ export interface Entry {
   readonly status: number;
   readonly durationMs: number;
   readonly outcome?: 'allowed' | 'denied' | 'error';
-  /** Who refused, or else all who decided. */
+  /** Who refused, or else all who admitted. */
   readonly policy?: string;
   /** Who would have refused, were they enforced. */
   readonly shadow?: string;
@@ -32,21 +33,39 @@ export interface Entry {
   readonly traceId?: string;
 }
 
-/** What a verdict says, in the words of the log. */
-export function wordsOf(verdict: Verdict | undefined): Pick<Entry, 'outcome' | 'policy' | 'shadow' | 'degraded'> {
-  if (verdict === undefined) return {};
+/** What was decided, in the words of the log. */
+export type Words = Pick<Entry, 'outcome' | 'policy' | 'shadow' | 'degraded'>;
+
+/** What the log makes of a verdict. */
+export type Decided = Pick<Verdict, 'allowed' | 'status' | 'decisions' | 'shadowed' | 'deniedBy'>;
+
+/** `undefined` where no policy was asked. */
+export function wordsOf(verdict: Decided | undefined): Words | undefined {
+  if (verdict === undefined) return undefined;
   const { allowed, status, decisions, shadowed, deniedBy } = verdict;
+  if (allowed && decisions.length === 0) return undefined;
   const enforced = decisions.filter((decision) => !shadowed.includes(decision));
   const refusing = [...deniedBy, ...enforced.filter((decision) => !decision.allowed).map(({ policy }) => policy)];
-  const policy = (allowed ? enforced.map(({ policy }) => policy) : refusing).join(',');
+  const admitting = decisions.filter((decision) => decision.allowed || enforced.includes(decision));
+  const policy = (allowed ? admitting.map(({ policy }) => policy) : refusing).join(',');
   const shadow = shadowed.filter((decision) => !decision.allowed).map(({ policy }) => policy);
   const degraded = decisions.find((decision) => decision.degraded !== undefined)?.degraded;
   return {
     outcome: allowed ? 'allowed' : status === 503 ? 'error' : 'denied',
     ...(policy !== '' && { policy }),
     ...(shadow.length > 0 && { shadow: shadow.join(',') }),
-    ...(degraded !== undefined && { degraded: `${degraded.mode}:${degraded.cause}` }),
+    ...degradedWords(degraded),
   };
+}
+
+export const degradedWords = (degraded: Degraded | undefined): Words =>
+  degraded === undefined ? {} : { degraded: `${degraded.mode}:${degraded.cause}` };
+
+/** The words of decisions that no gate made: together they allowed, or not. */
+export function wordsOfDecisions(decisions: readonly Decision[], allowed: boolean): Words | undefined {
+  const refused = decisions.filter((decision) => !decision.allowed);
+  const isLimited = refused.some(({ reason }) => reason !== 'store-unavailable');
+  return wordsOf({ allowed, status: isLimited ? 429 : 503, decisions, shadowed: [], deniedBy: [] });
 }
 
 const TRACE_PARENT = /^[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}/;

@@ -19,11 +19,20 @@ export interface AuditEntry {
 export type AuditedOperation = Omit<AuditEntry, 'time' | 'result'>;
 
 const KEPT_MAX = 1000;
+/** Who may only look can make these as well, and must not drive out the others by them. */
+const REFUSED_MAX = 100;
+
+interface Kept {
+  readonly number: number;
+  readonly entry: AuditEntry;
+}
 
 /** The last operations in memory, and a line in the log for each. */
 export class Audit {
   readonly #log: Log;
-  readonly #entries: AuditEntry[] = [];
+  readonly #entries: Kept[] = [];
+  readonly #refused: Kept[] = [];
+  #count = 0;
 
   constructor(log: Log) {
     this.#log = log;
@@ -31,13 +40,16 @@ export class Audit {
 
   record({ status, ...asked }: AuditedOperation): void {
     const result = status < 300 ? 'done' : status < 500 ? 'refused' : 'failed';
-    this.#entries.push({ time: new Date(nowMs()).toISOString(), ...asked, result, status });
-    if (this.#entries.length > KEPT_MAX) this.#entries.shift();
+    const entry = { time: new Date(nowMs()).toISOString(), ...asked, result, status } as const;
+    const [list, max] = result === 'refused' ? [this.#refused, REFUSED_MAX] : [this.#entries, KEPT_MAX];
+    list.push({ number: this.#count++, entry });
+    if (list.length > max) list.shift();
     this.#log.info('admin operation', { ...asked, result, status });
   }
 
   /** The newest first. */
   latest(count: number): readonly AuditEntry[] {
-    return this.#entries.slice(-count).reverse();
+    const all = [...this.#entries, ...this.#refused].sort((a, b) => b.number - a.number);
+    return all.slice(0, count).map(({ entry }) => entry);
   }
 }

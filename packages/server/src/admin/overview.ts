@@ -95,7 +95,9 @@ const nodes: AdminRoute = {
       schema: z.object({
         store: z.object({
           address: z.string().describe('As configured, without credentials.'),
-          status: z.enum(['pass', 'warn', 'fail']).describe('`warn`: part of it does not answer.'),
+          status: z
+            .enum(['pass', 'warn', 'fail'])
+            .describe('`fail`: it makes no decisions. `warn`: part of it does not.'),
           reason: z.string().optional(),
         }),
         breakers: z.array(

@@ -1,4 +1,5 @@
 import type { Gate, Verdict } from 'comporta/http';
+import { wordsOf } from '../access-log/entry.js';
 import { nearest } from '../config/nearest.js';
 import { forwardedView, type ProxyKind, proxyKinds } from './forwarded.js';
 import { underRules } from './policies.js';
@@ -47,7 +48,7 @@ async function answer({ state, request, query: given, policy }: Call): Promise<A
     const verdict = gate === undefined ? undefined : await gate.check(view, undefined, undefined, names);
     // Limits of a subject's own may hold places, and nobody here sees the response end.
     verdict?.finish?.({ status: 200, aborted: false });
-    return worded(verdict, kind);
+    return { ...worded(verdict, kind), words: wordsOf(verdict) };
   });
 }
 

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { z } from 'zod';
+import { z } from 'zod';
 import { describeIssue, valueAt } from '../config/issues.js';
+import { fieldsIn, type JsonSchema } from '../config/known-fields.js';
 import { nearest } from '../config/nearest.js';
 import { formatPath, type Path } from '../config/problem.js';
 import { hasKnownCoding, waitsForContinue } from '../gateway/target.js';
@@ -82,7 +83,7 @@ function isTooDeep(text: string): boolean {
 function checked(schema: z.ZodType, value: unknown): unknown {
   const result = schema.safeParse(value);
   if (result.success) return result.data;
-  const { path, message } = faultOf(result.error.issues, value);
+  const { path, message } = faultOf(schema, result.error.issues, value);
   const field = formatPath(path);
   throw new Refusal(400, field === '' ? message : `${field}: ${message}`, { field });
 }
@@ -90,18 +91,33 @@ function checked(schema: z.ZodType, value: unknown): unknown {
 type Issue = z.core.$ZodIssue;
 
 /** A mistyped name makes others seem to be missing: it says more than they do. */
-function faultOf(issues: readonly Issue[], value: unknown): { readonly path: Path; readonly message: string } {
-  const unknown = issues.find(({ code }) => code === 'unrecognized_keys');
+function faultOf(
+  schema: z.ZodType,
+  issues: readonly Issue[],
+  value: unknown,
+): { readonly path: Path; readonly message: string } {
+  const found = issues.map((issue) => deepest(issue, value));
+  const unknown = found.find(({ code }) => code === 'unrecognized_keys');
   if (unknown?.code === 'unrecognized_keys') {
     const [name = ''] = unknown.keys;
-    const missing = issues.flatMap(({ path }) => (path.length > 0 ? [String(path.at(-1))] : []));
-    const guess = nearest(name.slice(0, NAME_SHOWN), missing);
-    const hint = guess === undefined ? '' : `; did you mean "${guess}"?`;
-    return { path: [...(unknown.path as Path), name.slice(0, NAME_SHOWN)], message: `unknown field${hint}` };
+    const short = name.slice(0, NAME_SHOWN);
+    const known = fieldsIn(writtenSchema(schema), unknown.path as Path);
+    const guess = nearest(short, known);
+    const hint = guess === undefined ? `; known here: ${known.join(', ')}` : `; did you mean "${guess}"?`;
+    return { path: [...(unknown.path as Path), short], message: `unknown field${hint}` };
   }
-  const issue = deepest(issues[0] as Issue, value);
+  const issue = found[0] as Issue;
   const path = issue.path as Path;
   return { path, message: describeIssue(issue, shortened(valueAt(value, path))) };
+}
+
+const written: WeakMap<z.ZodType, JsonSchema> = new WeakMap();
+
+/** Made once, at the first mistake. */
+function writtenSchema(schema: z.ZodType): JsonSchema {
+  const known = written.get(schema) ?? (z.toJSONSchema(schema, { io: 'input', reused: 'inline' }) as JsonSchema);
+  written.set(schema, known);
+  return known;
 }
 
 const NAME_SHOWN = 64;

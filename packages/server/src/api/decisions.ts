@@ -1,5 +1,6 @@
 import { type Decision, decideAll, decideEach, type LimitState } from 'comporta';
 import { z } from 'zod';
+import { wordsOfDecisions } from '../access-log/entry.js';
 import {
   check,
   decision,
@@ -14,7 +15,7 @@ import {
   whole,
 } from './fields.js';
 import { underRules } from './policies.js';
-import { json, problemSchema } from './problem.js';
+import { type Answer, json, problemSchema } from './problem.js';
 import { jsonRoute, type Outcome, type Route } from './route.js';
 
 const CHECKS_MAX = 100;
@@ -53,7 +54,7 @@ const consume = jsonRoute({
   answer: ({ state }, { timeoutMs: limitMs, ...asked }) =>
     underRules(state.engine, async (policies) => {
       const { limiter, subject, ...options } = policies.check(asked);
-      return json(200, worded(await limiter.consume(subject, { ...options, ...within(limitMs) })));
+      return told(await limiter.consume(subject, { ...options, ...within(limitMs) }));
     }),
 });
 
@@ -67,7 +68,7 @@ const peek = jsonRoute({
   answer: ({ state }, { timeoutMs: limitMs, ...asked }) =>
     underRules(state.engine, async (policies) => {
       const { limiter, subject, ...options } = policies.check(asked);
-      return json(200, worded(await limiter.peek(subject, { ...options, ...within(limitMs) })));
+      return told(await limiter.peek(subject, { ...options, ...within(limitMs) }));
     }),
 });
 
@@ -94,7 +95,9 @@ const consumeBatch = jsonRoute({
       const options = within(limitMs);
       const decisions =
         mode === 'each' ? await decideEach(checks, options) : (await decideAll(checks, options)).decisions;
-      return json(200, { allowed: decisions.every(({ allowed }) => allowed), decisions: decisions.map(worded) });
+      const allowed = decisions.every((made) => made.allowed);
+      const answer = json(200, { allowed, decisions: decisions.map(worded) });
+      return { ...answer, words: wordsOfDecisions(decisions, allowed) };
     }),
 });
 
@@ -118,11 +121,13 @@ const refund = jsonRoute({
     }),
 });
 
+const estimate = whole(1).describe("What it is expected to cost, at least 1; the policy's own cost when left out.");
+
 const reserve = jsonRoute({
   path: '/v1/reserve',
   access: 'token',
   summary: 'Decides on an estimate, to be settled with the real cost.',
-  body: single.extend({ holdMs: holdMs.optional(), onExpiry: onExpiry.optional() }),
+  body: single.extend({ cost: estimate.optional(), holdMs: holdMs.optional(), onExpiry: onExpiry.optional() }),
   example: { ...sample, cost: 5 },
   outcomes: decided(reservation, 'The decision, to be sent back to `/v1/settle`.'),
   answer: ({ state }, { timeoutMs: limitMs, holdMs: heldMs, onExpiry: then, ...asked }) =>
@@ -130,7 +135,7 @@ const reserve = jsonRoute({
       const { limiter, subject, ...options } = policies.check(asked);
       const more = { ...(heldMs !== undefined && { holdMs: heldMs }), ...(then !== undefined && { onExpiry: then }) };
       const made = await limiter.reserve(subject, { ...options, ...more, ...within(limitMs) });
-      return json(200, { ...worded(made), holdMs: made.holdMs, onExpiry: made.onExpiry });
+      return told(made, { holdMs: made.holdMs, onExpiry: made.onExpiry });
     }),
 });
 
@@ -167,6 +172,12 @@ export const decisionRoutes: readonly Route[] = [consume, consumeBatch, peek, re
 
 const within = (limitMs: number | undefined): { readonly timeoutMs?: number } =>
   limitMs === undefined ? {} : { timeoutMs: limitMs };
+
+/** The answer of one decision, with what the access log says of it. */
+const told = (made: Decision, more: object = {}): Answer => ({
+  ...json(200, { ...worded(made), ...more }),
+  words: wordsOfDecisions([made], made.allowed),
+});
 
 /** A decision without what is for logs: the store's own words may name hosts. */
 function worded({

@@ -5,6 +5,7 @@ import type { Log } from '../log.js';
 import { Gone, readJson } from './body.js';
 import { corsFields, preflight } from './cors.js';
 import { needCertificate } from './http-listener.js';
+import { note } from './observe.js';
 import { type Answer, problem, Refusal } from './problem.js';
 import type { Route } from './route.js';
 import { routeAt } from './routes.js';
@@ -31,7 +32,8 @@ export async function dispatch(
 
 function reply(state: ApiState, request: IncomingMessage, response: ServerResponse, answer: Answer): void {
   if (response.headersSent || response.destroyed) return void response.destroy();
-  const { status, headers, body } = answer;
+  const { status, headers, body, words } = answer;
+  if (words !== undefined) note(response, words);
   const fields = [...headers, ...corsFields(state.settings.cors, request)].flat();
   send(request, response, status, fields, body, state.health.isDraining());
 }
@@ -50,6 +52,7 @@ async function answered(
   if (allowed !== undefined) return allowed;
   admit(state, request, route);
   if (route.take !== undefined && state.store !== undefined) {
+    if (state.health.isDraining()) response.setHeader('connection', 'close');
     for (const [name, value] of corsFields(state.settings.cors, request)) response.setHeader(name, value);
     return void route.take(state, request, response);
   }

@@ -24,9 +24,9 @@ export const healthRoutes: readonly Route[] = [
     access: 'anybody',
     summary: 'Whether the process should get requests.',
     outcomes: {
-      200: { means: 'It should; `warn` when the store is away and policies do without.', schema },
+      200: { means: 'It should; `warn` when the store does not decide and policies do without.', schema },
       503: {
-        means: 'It ends, or a policy refuses without the store, which is away.',
+        means: 'It ends, or a policy refuses without the store, which is away, full, read-only, or lacks rights.',
         schema,
         type: 'application/json',
       },

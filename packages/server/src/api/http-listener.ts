@@ -4,7 +4,7 @@ import { TLSSocket } from 'node:tls';
 import type { TlsTexts } from '../config/store.js';
 import { answerFault } from '../gateway/answer.js';
 import { answerBadRequest } from '../gateway/bad-request.js';
-import { drainServer } from '../gateway/drain.js';
+import { AT_ONCE, drainServer } from '../gateway/drain.js';
 import { faults } from '../gateway/problems.js';
 import type { Log } from '../log.js';
 import { repeat } from '../time.js';
@@ -24,6 +24,8 @@ export interface HttpListenerOptions {
   readonly idleTimeout: number;
   readonly receive: (request: IncomingMessage, response: ServerResponse) => void;
   readonly log: Log;
+  /** Certificates were read again: whether they are in use. */
+  readonly onReload: (isGood: boolean) => void;
 }
 
 /** A server for HTTP or HTTPS that puts renewed certificates in use. */
@@ -31,13 +33,15 @@ export class HttpListener {
   readonly server: Server;
   readonly #name: string;
   readonly #log: Log;
+  readonly #onReload: (isGood: boolean) => void;
   readonly #stopWatching: () => void;
   #tls: RenewableTls | undefined;
   #certificate: TlsTexts | undefined;
 
-  constructor({ name, tls, log, receive, ...times }: HttpListenerOptions) {
+  constructor({ name, tls, log, receive, onReload, ...times }: HttpListenerOptions) {
     this.#name = name;
     this.#log = log;
+    this.#onReload = onReload;
     this.#tls = tls;
     this.#certificate = tls;
     this.server = createListener(tls, times);
@@ -54,9 +58,9 @@ export class HttpListener {
     this.#renew();
   }
 
-  async drain(): Promise<void> {
+  async drain(isAtOnce: boolean): Promise<void> {
     this.#stopWatching();
-    await drainServer(this.server, ENDING_MS);
+    await drainServer(this.server, isAtOnce ? AT_ONCE : { delayMs: 0, limitMs: ENDING_MS });
   }
 
   /** A renewed certificate is for new connections; one that cannot be used changes nothing. */
@@ -64,10 +68,13 @@ export class HttpListener {
     if (this.#tls === undefined || !('setSecureContext' in this.server)) return;
     try {
       const texts = this.#tls.reread();
-      if (isSame(texts, this.#certificate)) return;
+      const isRenewed = !isSame(texts, this.#certificate);
+      if (!isRenewed && this.#told === '') return;
+      if (isRenewed) (this.server as TlsServer).setSecureContext({ ...texts });
       this.#certificate = texts;
-      (this.server as TlsServer).setSecureContext({ ...texts });
-      this.#log.info(`certificate of the ${this.#name} renewed`);
+      this.#told = '';
+      this.#log.info(`certificate of the ${this.#name} ${isRenewed ? 'renewed' : 'is as before again'}`);
+      this.#onReload(true);
     } catch (error) {
       this.#tell(error);
     }
@@ -80,6 +87,7 @@ export class HttpListener {
     const fault = error instanceof Error ? error.message : String(error);
     if (fault === this.#told) return;
     this.#told = fault;
+    this.#onReload(false);
     this.#log.error(`certificate of the ${this.#name} not renewed, the last good one stays in use`, { error: fault });
   }
 }

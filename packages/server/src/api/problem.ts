@@ -1,6 +1,7 @@
 import { STATUS_CODES } from 'node:http';
 import type { Field } from 'comporta/http';
 import { z } from 'zod';
+import type { Words } from '../access-log/entry.js';
 
 const PROBLEM_JSON = 'application/problem+json';
 
@@ -20,6 +21,8 @@ export interface Answer {
   readonly status: number;
   readonly headers: readonly Field[];
   readonly body: string;
+  /** What was decided, for the access log. */
+  readonly words?: Words | undefined;
 }
 
 /** A request that is not answered as asked; its words repeat no secret. */

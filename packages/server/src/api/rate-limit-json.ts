@@ -1,9 +1,14 @@
 import { z } from 'zod';
+import { degradedWords, type Words } from '../access-log/entry.js';
 import type { Status } from '../envoy/answer.js';
+import { failureOf } from '../envoy/grpc/failure.js';
+import { type Answered, codeOf } from '../envoy/grpc/should-rate-limit.js';
+import { nameOf } from '../envoy/names.js';
 import { BadRequest, type Descriptor, type RateLimitRequest } from '../envoy/request.js';
-import type { RateLimitAnswer } from '../envoy/service.js';
+import type { RateLimitAnswer, RateLimitService } from '../envoy/service.js';
 import { numberOf, unitNamed } from '../envoy/units.js';
-import { json, problemSchema, Refusal } from './problem.js';
+import { monotonicMs } from '../time.js';
+import { json, problem, problemSchema, Refusal } from './problem.js';
 import { jsonRoute, type Route } from './route.js';
 
 /** The JSON form of Envoy's messages (protojson): names in both spellings, numbers also as texts. */
@@ -78,22 +83,44 @@ export const rateLimitRoute: Route = jsonRoute({
     const service = state.rateLimitService();
     if (service === undefined)
       throw new Refusal(404, 'Descriptors are not served: the configuration has no envoy section.');
-    const answer = await decide(() => service.decide(requestOf(given)));
-    if (answer.isUnavailable) throw new Refusal(503, 'Requests cannot be counted at the moment.', RETRY);
-    return json(answer.isOver ? 429 : 200, worded(answer));
+    const answer = await decide(service, requestOf(given), state.onRateLimit);
+    const words = wordsOf(answer, nameOf(given.domain ?? ''));
+    if (answer.isUnavailable) {
+      return { ...problem(new Refusal(503, 'Requests cannot be counted at the moment.', RETRY)), words };
+    }
+    return { ...json(answer.isOver ? 429 : 200, worded(answer)), words };
   },
 });
 
 const RETRY = { headers: [['retry-after', '1']] } as const;
 
-async function decide(ask: () => RateLimitAnswer | Promise<RateLimitAnswer>): Promise<RateLimitAnswer> {
+async function decide(
+  service: RateLimitService,
+  request: RateLimitRequest,
+  tell: (answered: Answered) => void,
+): Promise<RateLimitAnswer> {
+  const startMs = monotonicMs();
+  const told = (code: Answered['code'], answer?: RateLimitAnswer): void =>
+    tell({ domain: request.domain, code, answer, durationMs: monotonicMs() - startMs });
   try {
-    return await ask();
+    const answer = await service.decide(request);
+    told(codeOf(answer), answer);
+    return answer;
   } catch (error) {
+    told(failureOf(error).code);
     if (!(error instanceof BadRequest)) throw error;
     const [field = ''] = error.message.split(': ', 1);
     throw new Refusal(400, error.message, { field });
   }
+}
+
+/** For the access log. A domain that is not known is only the caller's text. */
+function wordsOf({ isOver, isUnavailable, isDomainKnown, degraded }: RateLimitAnswer, policy: string): Words {
+  return {
+    outcome: isUnavailable ? 'error' : isOver ? 'denied' : 'allowed',
+    ...(isDomainKnown && { policy }),
+    ...degradedWords(degraded),
+  };
 }
 
 type Given = z.output<typeof body>;

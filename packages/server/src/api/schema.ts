@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { address, duration, secretText, text } from '../config/fields.js';
+import { address, drainDelay, duration, secretText, text } from '../config/fields.js';
 import type { ApiConfig } from '../config/types.js';
 import { tlsSchema } from './tls.js';
 
@@ -20,7 +20,9 @@ export const apiSchema: z.ZodType<ApiConfig> = z.strictObject({
   listen: address.describe('Address of the API, `host:port`. A restart applies changes.'),
   tokens: tokens
     .optional()
-    .describe('What callers must show as bearer token: one or a list, of at least 16 characters each.'),
+    .describe(
+      'What callers must show as bearer token: one or a list, of at least 16 characters each. To take all away takes a restart.',
+    ),
   public: z
     .boolean()
     .default(false)
@@ -56,4 +58,7 @@ export const apiSchema: z.ZodType<ApiConfig> = z.strictObject({
   idleTimeout: duration(100, HOUR_MS)
     .prefault('65s')
     .describe('How long an unused connection stays open. A restart applies changes.'),
+  drainDelay: drainDelay.describe(
+    'After SIGTERM `/readyz` is 503 for so long while requests are answered still: more than load balancers and probes need to hear of it.',
+  ),
 });

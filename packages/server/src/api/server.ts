@@ -9,7 +9,7 @@ export class Api {
   readonly #listener: HttpListener;
   #state: ApiState;
 
-  constructor(state: ApiState, log: Log) {
+  constructor(state: ApiState, log: Log, onReload: (isGood: boolean) => void) {
     const { tls, requestTimeout, idleTimeout } = state.settings;
     this.#state = state;
     this.#listener = new HttpListener({
@@ -19,6 +19,7 @@ export class Api {
       idleTimeout,
       receive: (request, response) => void dispatch(this.#state, request, response, log),
       log,
+      onReload,
     });
   }
 
@@ -32,7 +33,7 @@ export class Api {
     this.#listener.replaceTls(state.settings.tls);
   }
 
-  drain(): Promise<void> {
-    return this.#listener.drain();
+  drain(isAtOnce: boolean): Promise<void> {
+    return this.#listener.drain(isAtOnce);
   }
 }

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { storeListener } from 'comporta/store-server';
 import type { ServerConfig } from '../config/config.js';
 import type { Engine } from '../engine/engine.js';
+import type { Answered } from '../envoy/grpc/should-rate-limit.js';
 import type { RateLimitService } from '../envoy/service.js';
 import { type IsTrusted, trustOf } from '../gateway/trust.js';
 import type { HealthOptions } from '../health/health.js';
@@ -17,6 +18,8 @@ export interface ApiContext {
   readonly team: Pick<Team, 'ask'>;
   /** The rate-limit service of the `envoy` section; `undefined` when there is none. */
   readonly rateLimitService: () => RateLimitService | undefined;
+  /** Told of each call of it. */
+  readonly onRateLimit: (answered: Answered) => void;
 }
 
 /** What requests are answered by, made anew for each configuration. */

@@ -15,7 +15,9 @@ export const tlsSchema: z.ZodType<TlsFiles> = z.strictObject({
     .string()
     .min(1)
     .optional()
-    .describe('File with the authorities whose certificates callers must show. None are asked for when left out.'),
+    .describe(
+      'File with the authorities whose certificates callers must show. None are asked for when left out; to take it away takes a restart.',
+    ),
 });
 
 /** A certificate that may be renewed while it is in use. */

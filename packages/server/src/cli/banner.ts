@@ -13,7 +13,9 @@ export function bannerLines(config: ServerConfig, app: App, workers: number): re
   const { url: store } = config.store;
   return [
     ...(app.gateway === undefined ? [] : [`gateway on ${urlOf(app.gateway)}`]),
-    ...(app.api === undefined ? [] : [`health on ${urlOf(app.api, config.api?.tls && 'https')}/livez and /readyz`]),
+    ...(app.api === undefined
+      ? []
+      : [`decision API on ${urlOf(app.api, config.api?.tls && 'https')}/v1, health at /livez and /readyz`]),
     ...(app.envoy === undefined ? [] : [`envoy rate limit service on ${authorityOf(app.envoy)}`]),
     ...(app.admin === undefined ? [] : [`admin API on ${urlOf(app.admin, config.admin?.tls && 'https')}/admin`]),
     store === 'memory' ? 'store memory: counts live in this process' : `store ${describeStore(store)}`,

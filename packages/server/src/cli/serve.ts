@@ -3,6 +3,7 @@ import type { ServerConfig } from '../config/config.js';
 import { type FileContent, loadFile, watchConfigFile } from '../config/file.js';
 import { formatProblem } from '../config/problem.js';
 import { Reloader } from '../config/reloader.js';
+import { type Locked, lockedBy, unlocked } from '../config/restart.js';
 import { isWorker } from '../hash-key.js';
 import { createLog, type Log, type LogFormat } from '../log.js';
 import { workersOf } from '../workers/count.js';
@@ -70,6 +71,7 @@ async function start(content: Content, log: Log): Promise<Serving> {
 /** Reads the file again and puts it in force; one reading after the other. */
 function reloads(file: string, first: Content, app: Serving, log: Log): (isAsked: boolean) => void {
   let content: FileContent = first;
+  let doors: Locked = first.config;
   const reloader = new Reloader({
     file,
     first,
@@ -81,14 +83,22 @@ function reloads(file: string, first: Content, app: Serving, log: Log): (isAsked
   let work = Promise.resolve();
   const reload = async (isAsked: boolean): Promise<void> => {
     const known = content;
-    content = loadFile(file, process.env, known);
+    content = stillLocked(loadFile(file, process.env, known), doors);
     const isNews = isAsked || content.text !== known.text;
     if ('config' in content && isNews) await app.offer?.(content);
     reloader.reload(isAsked);
+    if ('config' in content) doors = lockedBy(doors, content.config);
   };
   return (isAsked) => {
     work = work.then(() => reload(isAsked));
   };
+}
+
+/** A file that would let everybody in is none that may run, as long as this process does. */
+function stillLocked(content: FileContent, doors: Locked): FileContent {
+  if (!('config' in content)) return content;
+  const problems = unlocked(doors, content.config);
+  return problems.length === 0 ? content : { text: content.text, problems };
 }
 
 function logFormat(values: Values): LogFormat {
@@ -102,7 +112,9 @@ function announce(config: ServerConfig, app: App, log: Log, values: Values): voi
     for (const line of bannerLines(config, app, workersOf(config))) log.info(line);
   } else {
     const lines = [...bannerLines(config, app, workersOf(config)), ...tryLines(config, app)];
-    process.stdout.write(lines.map((line) => `${line}\n`).join(''));
+    // Standard output is the access log's where there is one: whoever reads it expects JSON.
+    const stream = config.accessLog === undefined ? process.stdout : process.stderr;
+    stream.write(lines.map((line) => `${line}\n`).join(''));
   }
 }
 

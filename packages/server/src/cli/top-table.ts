@@ -13,7 +13,7 @@ export interface Seen {
     readonly error: number;
   }[];
   readonly store: { readonly address: string; readonly status: string; readonly reason?: string };
-  readonly breakers: readonly { readonly node: string; readonly state: string }[];
+  readonly breakers: readonly { readonly node: string; readonly timeoutMs: number; readonly state: string }[];
 }
 
 const WIDTH = 100;
@@ -22,7 +22,12 @@ const WIDTH = 100;
 export function topLines(seen: Seen, width: number = WIDTH): readonly string[] {
   const { by, sinceMs, nowMs, total, subjects, store, breakers } = seen;
   const seconds = Math.max(1, (nowMs - sinceMs) / 1000);
-  const open = breakers.filter(({ state }) => state !== 'closed').map(({ node, state }) => `${node} ${state}`);
+  const open = breakers
+    .filter(({ state }) => state !== 'closed')
+    .map(
+      // A node has one for each time limit that policies have.
+      ({ node, timeoutMs, state }) => `${node} ${state} at a time limit of ${timeoutMs} ms`,
+    );
   const policyWidth = Math.max(6, ...subjects.map(({ policy }) => policy.length));
   const row = (cells: readonly string[]): string => {
     const [count = '', rate = '', share = '', error = '', policy = '', subject = ''] = cells;

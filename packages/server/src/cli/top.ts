@@ -1,3 +1,4 @@
+import { escapeUnprintable } from '../config/shown.js';
 import { repeat } from '../time.js';
 import { type AdminClient, AdminError, adminClient, CLIENT_HELP, CLIENT_OPTIONS } from './admin-client.js';
 import { type Command, UsageError, type Values } from './command.js';
@@ -45,7 +46,7 @@ async function runTop(values: Values): Promise<number> {
   try {
     if (json === true || once === true || !process.stdout.isTTY || !process.stdin.isTTY) {
       const seen = await look(client, by, policy, ROWS_WITHOUT_TERMINAL);
-      const text = json === true ? JSON.stringify(seen, undefined, 2) : topLines(seen).join('\n');
+      const text = json === true ? jsonText(seen) : topLines(seen).join('\n');
       process.stdout.write(`${text}\n`);
     } else {
       await live(client, by, policy);
@@ -57,6 +58,10 @@ async function runTop(values: Values): Promise<number> {
     return 1;
   }
 }
+
+/** Subjects are other people's text: what steers a terminal is written as an escape, which reads back the same. */
+export const jsonText = (value: object): string =>
+  JSON.stringify(value, undefined, 2).split('\n').map(escapeUnprintable).join('\n');
 
 async function look(client: AdminClient, by: By, policy: string | undefined, count: number): Promise<Seen> {
   const query = new URLSearchParams({ by, count: `${count}`, ...(policy !== undefined && { policy }) });

@@ -1,5 +1,6 @@
 import { durationMs, formatDuration } from 'comporta';
 import { z } from 'zod';
+import { shown } from './shown.js';
 import type { Address } from './types.js';
 
 /** Building blocks of the schema whose messages say what was expected. */
@@ -12,10 +13,10 @@ export function durationFault(value: unknown, minMs: number, maxMs: number): str
   try {
     ms = durationMs(value, '');
   } catch {
-    return `expected a duration such as "250ms", "10s", "1m30s" or whole milliseconds, got ${JSON.stringify(value)}`;
+    return `expected a duration such as "250ms", "10s", "1m30s" or whole milliseconds, got ${shown(value)}`;
   }
   if (ms >= minMs && ms <= maxMs) return undefined;
-  return `expected ${formatDuration(minMs)} to ${formatDuration(maxMs)}, got ${JSON.stringify(value)}`;
+  return `expected ${formatDuration(minMs)} to ${formatDuration(maxMs)}, got ${shown(value)}`;
 }
 
 /** A duration that stays as it was written, for settings that the library reads itself. */
@@ -38,6 +39,9 @@ export function duration(minMs: number, maxMs: number): z.ZodType<number> {
     .meta({ type: ['string', 'integer'], pattern: DURATION_PATTERN, minimum: minMs, maximum: maxMs });
 }
 
+/** How long a section goes on after SIGTERM as if nothing were, so that others hear of the end. */
+export const drainDelay: z.ZodType<number> = duration(0, 3_600_000).prefault('0s');
+
 /** `host:port`, `[::1]:port`, or a port alone, which means loopback. */
 export const address: z.ZodType<Address> = z
   .unknown()
@@ -45,8 +49,7 @@ export const address: z.ZodType<Address> = z
     const match = /^(?:(\[[0-9a-fA-F:.%a-z]+\]|[A-Za-z0-9_.-]+):)?(\d{1,5})$/.exec(String(value));
     const port = Number(match?.[2]);
     if (match !== null && port <= 65_535) return { host: (match[1] ?? '127.0.0.1').replace(/^\[|\]$/g, ''), port };
-    const got =
-      value === undefined ? 'missing' : `expected host:port such as 127.0.0.1:8080, got ${JSON.stringify(value)}`;
+    const got = value === undefined ? 'missing' : `expected host:port such as 127.0.0.1:8080, got ${shown(value)}`;
     context.issues.push({ code: 'custom', message: got, input: value });
     return z.NEVER;
   })
@@ -73,5 +76,5 @@ export function secretText(isGood: (text: string) => boolean, expected: string):
 
 /** Text that must look a certain way. */
 export function text(pattern: RegExp, expected: string): z.ZodType<string> {
-  return z.string().regex(pattern, { error: (issue) => `expected ${expected}, got ${JSON.stringify(issue.input)}` });
+  return z.string().regex(pattern, { error: (issue) => `expected ${expected}, got ${shown(issue.input)}` });
 }

@@ -3,6 +3,7 @@ import { describeField, knownFields } from './known-fields.js';
 import { NO_KIND } from './limits.js';
 import { nearest } from './nearest.js';
 import { formatPath, type Path, type Problem } from './problem.js';
+import { isSecret, shown, withoutValue } from './shown.js';
 import type { Source } from './source.js';
 
 type Issue = z.core.$ZodIssue;
@@ -28,10 +29,14 @@ function toProblem(issue: Issue, source: Source): Problem[] {
     return issue.keys.slice(0, LOOKED_AT_MAX).map((key) => unknownField([...path, key], source));
   const value = valueAt(source.value, path);
   const isMissing = value === undefined || value === null;
-  const message = isMissing && path.length > 0 ? 'missing' : describeIssue(issue, value);
-  const hint = isMissing ? describeField(path) : hintFor(issue, value);
+  const words = isMissing && path.length > 0 ? 'missing' : describeIssue(issue, value);
+  // Of lists and fields only that is told.
+  const message = typeof value !== 'object' && !isMissing && isSecret(path) ? withoutValue(words) : words;
+  const hint = isMissing ? describeField(path) : path.length === 0 && typeof value !== 'object' ? WHOLE_FILE : hintFor(issue, value);
   return [{ ...source.locate(path, 'value'), path: formatPath(path), message, hint }];
 }
+
+const WHOLE_FILE = 'is this the right file? a configuration is made of fields such as "store: memory"';
 
 export const UNKNOWN_FIELD = 'unknown field';
 
@@ -39,7 +44,10 @@ function unknownField(path: Path, source: Source): Problem {
   const fields = knownFields(path.slice(0, -1));
   const guess = nearest(String(path.at(-1)), fields);
   const hint = guess === undefined ? `known here: ${fields.join(', ')}` : `did you mean "${guess}"?`;
-  return { ...source.locate(path, 'key'), path: formatPath(path), message: UNKNOWN_FIELD, hint };
+  // A name that is like no other may be a value in the wrong place.
+  const isHidden = guess === undefined && isSecret(path.slice(0, -1)) && path.length > 1;
+  const told = isHidden ? [...path.slice(0, -1), '...'] : path;
+  return { ...source.locate(path, 'key'), path: formatPath(told), message: UNKNOWN_FIELD, hint };
 }
 
 /** A union's own message says nothing: keep what the branch of the value's form found. */
@@ -61,7 +69,7 @@ export function describeIssue(issue: Issue, value: unknown): string {
   if (expected === undefined) return issue.message;
   return value === undefined || value === null
     ? `missing: expected ${expected}`
-    : `expected ${expected}, got ${show(value)}`;
+    : `expected ${expected}, got ${shown(value)}`;
 }
 
 function expectation(issue: Issue): string | undefined {
@@ -71,10 +79,12 @@ function expectation(issue: Issue): string | undefined {
     case 'invalid_value':
       return issue.values.map(String).join(' or ');
     case 'too_small':
+      if (issue.origin === 'string') return `text of at least ${plural(issue.minimum, 'character', 'characters')}`;
       return issue.origin === 'array'
         ? `at least ${plural(issue.minimum, 'entry', 'entries')}`
         : `a number from ${issue.minimum}`;
     case 'too_big':
+      if (issue.origin === 'string') return `text of at most ${plural(issue.maximum, 'character', 'characters')}`;
       return issue.origin === 'array'
         ? `at most ${plural(issue.maximum, 'entry', 'entries')}`
         : `a number up to ${issue.maximum}`;
@@ -100,11 +110,6 @@ function hintFor(issue: Issue, value: unknown): string | undefined {
 
 function plural(count: number | bigint, one: string, many: string): string {
   return `${count} ${Number(count) === 1 ? one : many}`;
-}
-
-function show(value: unknown): string {
-  if (Array.isArray(value)) return value.length === 0 ? 'an empty list' : 'a list';
-  return typeof value === 'object' && value !== null ? 'fields' : JSON.stringify(value);
 }
 
 export function valueAt(root: unknown, path: Path): unknown {

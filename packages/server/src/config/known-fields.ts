@@ -19,6 +19,9 @@ export interface JsonSchema {
   readonly maximum?: number;
   readonly pattern?: string;
   readonly examples?: readonly unknown[];
+  /** `#/$defs/` and the name of one of `$defs` at the top. */
+  readonly $ref?: string;
+  readonly $defs?: Readonly<Record<string, JsonSchema>>;
 }
 
 /** The JSON Schema of a configuration file, for editors. */
@@ -29,19 +32,26 @@ export function toJsonSchema(): JsonSchema {
 let wholeSchema: JsonSchema | undefined;
 
 /** Names of the fields that may stand at a place of the file. */
-export function knownFields(path: Path): readonly string[] {
-  const fields = schemasAt(path).flatMap((schema) => Object.keys(schema.properties ?? {}));
+export const knownFields = (path: Path): readonly string[] => fieldsIn(wholeFile(), path);
+
+/** The same at a place of what any schema takes. */
+export function fieldsIn(schema: JsonSchema, path: Path): readonly string[] {
+  const fields = schemasAt(schema, path).flatMap(({ properties = {} }) => Object.keys(properties));
   return [...new Set(fields)];
 }
 
 /** What the field at a place is for. */
 export function describeField(path: Path): string | undefined {
-  return schemasAt(path).find(({ description }) => description !== undefined)?.description;
+  return schemasAt(wholeFile(), path).find(({ description }) => description !== undefined)?.description;
 }
 
-function schemasAt(path: Path): readonly JsonSchema[] {
+function wholeFile(): JsonSchema {
   wholeSchema ??= toJsonSchema();
-  let schemas = alternatives(wholeSchema);
+  return wholeSchema;
+}
+
+function schemasAt(root: JsonSchema, path: Path): readonly JsonSchema[] {
+  let schemas = alternatives(root);
   for (const part of path) {
     schemas = schemas.flatMap((schema) => {
       const next = typeof part === 'number' ? schema.items : (schema.properties?.[part] ?? schema.additionalProperties);

@@ -1,4 +1,15 @@
-import { type Document, isAlias, isMap, isScalar, isSeq, type Node, type Pair, visit, type YAMLMap } from 'yaml';
+import {
+  type Alias,
+  type Document,
+  isAlias,
+  isMap,
+  isScalar,
+  isSeq,
+  type Node,
+  type Pair,
+  visit,
+  type YAMLMap,
+} from 'yaml';
 import type { Path } from './problem.js';
 
 type Pairs = ReadonlyMap<string, Pair>;
@@ -6,10 +17,13 @@ type Pairs = ReadonlyMap<string, Pair>;
 /** Finds where a value, or its key, was written. Each map of the document is read through once at most. */
 export class Locator {
   readonly #document: Document;
+  readonly #targets: ReadonlyMap<Alias, Node>;
   readonly #pairs: WeakMap<YAMLMap, Pairs> = new WeakMap();
 
-  constructor(document: Document) {
+  /** `targets` is what the aliases of the document stand for. */
+  constructor(document: Document, targets: ReadonlyMap<Alias, Node>) {
     this.#document = document;
+    this.#targets = targets;
   }
 
   /** Offset in the text; of the closest parent when the path does not exist. */
@@ -17,7 +31,7 @@ export class Locator {
     let node: unknown = this.#document.contents;
     let offset = (node as Node | null)?.range?.[0] ?? 0;
     for (const part of path) {
-      if (isAlias(node)) node = node.resolve(this.#document);
+      if (isAlias(node)) node = this.#targets.get(node);
       if (isMap(node)) {
         const pair = this.#pairsOf(node).get(String(part));
         if (pair === undefined) return offset;

@@ -1,3 +1,5 @@
+import { shownText } from './shown.js';
+
 /** One thing that is wrong in a configuration file, at the place where a person can mend it. */
 export interface Problem {
   /** Another file that the configuration names; the configuration itself when left out. */
@@ -26,9 +28,14 @@ export function parsePath(text: string): Path {
   return (text.match(/[^.[\]]+/g) ?? []).map((part) => (/^\d+$/.test(part) ? Number(part) : part));
 }
 
+/** Lists of known names are the longest. */
+const WORDS_MAX = 1000;
+const PATH_MAX = 300;
+
 /** `file:line:column: path: message (hint)`, the form that editors and terminals make clickable. */
 export function formatProblem(file: string, problem: Problem): string {
   const { line, column, path, message, hint } = problem;
-  const where = `${problem.file ?? file}:${line}:${column}: ${path === '' ? '' : `${path}: `}`;
-  return `${where}${message}${hint === undefined ? '' : `\n  hint: ${hint}`}`;
+  const where = `${problem.file ?? file}:${line}:${column}: ${path === '' ? '' : `${shownText(path, PATH_MAX)}: `}`;
+  const what = shownText(message, WORDS_MAX);
+  return `${where}${what}${hint === undefined ? '' : `\n  hint: ${shownText(hint, WORDS_MAX)}`}`;
 }

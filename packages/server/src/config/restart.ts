@@ -1,4 +1,5 @@
 import type { ServerConfig } from './config.js';
+import type { Problem } from './problem.js';
 
 /** Settings that a running process cannot change, by their paths in the file. */
 const FIXED: Readonly<Record<string, (config: ServerConfig) => unknown>> = {
@@ -34,4 +35,37 @@ export function restartNeeded(started: ServerConfig, wanted: ServerConfig): read
     (name) => JSON.stringify(FIXED[name]?.(started)) !== JSON.stringify(FIXED[name]?.(wanted)),
   );
   return differ.filter((name) => !differ.some((whole) => name.startsWith(`${whole}.`)));
+}
+
+/** What keeps callers out of a door, and only a restart takes away: a file that is cut short must open nothing. */
+const LOCKS: Readonly<Record<string, (config: Locked) => unknown>> = {
+  'api.tokens': ({ api }) => api?.tokens,
+  'api.tls.ca': ({ api }) => api?.tls?.ca,
+  'admin.tls.ca': ({ admin }) => admin?.tls?.ca,
+  'envoy.tls.ca': ({ envoy }) => envoy?.tls?.ca,
+};
+
+/** The doors of a configuration. */
+export type Locked = Pick<ServerConfig, 'api' | 'admin' | 'envoy'>;
+
+/** Doors stay as they are where a configuration has none. */
+export const lockedBy = (before: Locked, { api, admin, envoy }: Locked): Locked => ({
+  api: api ?? before.api,
+  admin: admin ?? before.admin,
+  envoy: envoy ?? before.envoy,
+});
+
+/** What a configuration would open to everybody that is locked now, as problems of its file. */
+export function unlocked(before: Locked, wanted: Locked): readonly Problem[] {
+  const after = lockedBy(before, wanted);
+  const taken = Object.keys(LOCKS).filter((name) => LOCKS[name]?.(before) !== undefined);
+  return taken
+    .filter((name) => LOCKS[name]?.(after) === undefined)
+    .map((path) => ({
+      line: 1,
+      column: 1,
+      path,
+      message: 'is gone, and taking it away needs a restart',
+      hint: 'restart to let callers in without it, or put it back',
+    }));
 }

@@ -6,7 +6,7 @@ import { adminSchema } from '../admin/schema.js';
 import { alertsSchema } from '../alerts/schema.js';
 import { apiSchema } from '../api/schema.js';
 import { envoySchema } from '../envoy/schema.js';
-import { address, duration, oneOrMany, text } from './fields.js';
+import { address, drainDelay, duration, oneOrMany, text } from './fields.js';
 import { limitSchema } from './limits.js';
 import {
   allowAllSchema,
@@ -139,9 +139,10 @@ const gatewaySchema: z.ZodType<GatewayConfig> = z.strictObject({
     .max(65_535)
     .default(256)
     .describe('Most connections to one upstream. A restart applies changes.'),
-  drainTime: duration(0, HOUR_MS)
-    .prefault('10s')
-    .describe('Time that requests in flight have to finish after SIGTERM.'),
+  drainDelay: drainDelay.describe(
+    'After SIGTERM the gateway takes connections for so long still, and ends each with its answer: as long as load balancers need to hear of the end.',
+  ),
+  drainTime: duration(0, HOUR_MS).prefault('10s').describe('Time that requests in flight have to finish after that.'),
 });
 
 /** Every field of the file, with its range, its default and its description. */

@@ -109,8 +109,8 @@ function checkAddresses({ gateway, api, envoy, admin }: FileConfig, report: Repo
   if (listens.every(([, listen]) => listen === undefined)) {
     report(
       [],
-      'nothing to serve: expected a gateway section',
-      'add gateway: { listen: 127.0.0.1:8080, routes: [{ path: /, upstream: echo }] }',
+      'nothing to serve: expected a gateway, api, envoy or admin section',
+      'such as gateway: { listen: 127.0.0.1:8080, routes: [{ path: /, upstream: echo }] }',
     );
   }
   listens.forEach(([name, listen], i) => {

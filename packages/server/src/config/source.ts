@@ -1,4 +1,5 @@
 import { type Document, LineCounter, parseDocument, Scalar, visit, type YAMLParseError } from 'yaml';
+import { type Excess, excessOfText, targetsOf } from './bounds.js';
 import { type Environment, expand, plainValue } from './environment.js';
 import { firstAlias, Locator, repeatedKeys } from './locate.js';
 import type { Path, Problem } from './problem.js';
@@ -20,19 +21,35 @@ export interface Place {
   readonly column: number;
 }
 
+export interface SourceOptions {
+  /** Takes merge keys (`<<: *name`), which YAML had before 1.2. */
+  readonly merge?: boolean;
+}
+
 /** Reads YAML or JSON and fills in environment variables, where an environment is given. Never throws. */
-export function readSource(text: string, environment: Environment | undefined): Source {
+export function readSource(
+  text: string,
+  environment: Environment | undefined,
+  { merge = false }: SourceOptions = {},
+): Source {
   if (text.length > TEXT_MAX_CHARS) {
     return failed([
       { line: 1, column: 1, path: '', message: `longer than ${TEXT_MAX_CHARS} characters`, hint: undefined },
     ]);
   }
   const lines = new LineCounter();
-  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, uniqueKeys: false });
   const place = (offset: number): Place => {
     const { line, col } = lines.linePos(offset);
     return { line: Math.max(1, line), column: Math.max(1, col) };
   };
+  const refused = ({ offset, message, hint }: Excess): Source =>
+    failed([{ ...place(offset), path: '', message, hint }]);
+  const excess = excessOfText(text);
+  if (excess !== undefined) {
+    for (let at = 0; at >= 0 && at <= excess.offset; at = text.indexOf('\n', at) + 1 || -1) lines.addNewLine(at);
+    return refused(excess);
+  }
+  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, uniqueKeys: false, merge });
   const faults: Problem[] = readable(document.errors).map(({ code, message, pos }) => ({
     ...place(pos[0]),
     path: '',
@@ -42,9 +59,12 @@ export function readSource(text: string, environment: Environment | undefined): 
     faults.push(...repeatedKeys(document).map((offset) => ({ ...place(offset), path: '', ...REPEATED })));
   if (faults.length === 0 && environment !== undefined) faults.push(...expandAll(document, environment, place));
   if (faults.length > 0) return failed(faults);
+  const found = targetsOf(document);
+  if ('message' in found) return refused(found);
   try {
-    const value: unknown = document.toJS({ maxAliasCount: 100 });
-    const locator = new Locator(document);
+    // What aliases repeat was counted.
+    const value: unknown = document.toJS({ maxAliasCount: -1 });
+    const locator = new Locator(document, found.targets);
     return { value, problems: [], locate: (path, what) => place(locator.offsetOf(path, what)) };
   } catch (error) {
     return failed([{ ...place(firstAlias(document)), path: '', ...explainAlias(error) }]);
@@ -75,14 +95,20 @@ function explain(code: string, message: string, hasVariables: boolean): Explanat
   if (code === 'MULTIPLE_DOCS')
     return { message: 'a second document starts here', hint: 'one file holds one configuration' };
   const hint = hasVariables ? `inside { } and [ ] a variable needs quotes: "$\{NAME}"` : undefined;
-  return { message: message.split('\n')[0] ?? message, hint };
+  return { message: withoutSource(message), hint };
 }
+
+/** The parser's words without the piece of the text that they end with: it may be a secret, and the place is told. */
+const withoutSource = (message: string): string => message.split(/\n|: /)[0] ?? message;
 
 function explainAlias(error: unknown): Explanation {
   const message = error instanceof Error ? error.message : String(error);
-  if (message.startsWith('Excessive alias'))
-    return { message: 'aliases repeat too much', hint: 'write the values out' };
-  return { message: message.split('\n')[0] ?? message, hint: 'an alias (*name) needs its anchor (&name) before it' };
+  if (message.startsWith('Merge'))
+    return {
+      message: 'only fields can be merged',
+      hint: 'after << comes an alias of fields, or a list of such aliases',
+    };
+  return { message: withoutSource(message), hint: 'an alias (*name) needs its anchor (&name) before it' };
 }
 
 function expandAll(document: Document, environment: Environment, place: (offset: number) => Place): Problem[] {

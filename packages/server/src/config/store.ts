@@ -2,6 +2,7 @@ import { X509Certificate } from 'node:crypto';
 import { createSecureContext } from 'node:tls';
 import { parseStoreUrl, type RedisStoreOptions } from 'comporta/redis';
 import type { Path } from './problem.js';
+import { shownName } from './shown.js';
 import type { StoreConfig, TlsConfig } from './types.js';
 
 /** A store that can be opened: the text of files in place of their names. */
@@ -86,7 +87,8 @@ export function readTlsFiles(section: string, tls: TlsFiles, read: ReadFile, fau
       texts[name] = read(file);
     } catch (error) {
       const code = (error as NodeJS.ErrnoException).code ?? String(error);
-      const message = code === 'ENOENT' ? `there is no file ${file}` : `${file} cannot be read: ${code}`;
+      const message =
+        code === 'ENOENT' ? `there is no file ${shownName(file)}` : `${shownName(file)} cannot be read: ${code}`;
       faults.push({ path: [section, 'tls', name], message, hint: "names are relative to this file's folder" });
     }
   }

@@ -7,7 +7,28 @@ export function fieldTable(): string {
 
 /** The fields of a schema as a Markdown table. */
 export function tableOf(schema: JsonSchema): string {
-  return ['| field | value | default | meaning |', '|---|---|---|---|', ...rowsOf(schema, ''), ''].join('\n');
+  return [
+    '| field | value | default | meaning |',
+    '|---|---|---|---|',
+    ...rowsOf(inlined(schema, schema.$defs ?? {}), ''),
+    '',
+  ].join('\n');
+}
+
+/** With what it only names put in its place. */
+function inlined(schema: JsonSchema, defs: NonNullable<JsonSchema['$defs']>): JsonSchema {
+  const { $ref, ...own } = schema;
+  const named = $ref === undefined ? undefined : defs[$ref.replace('#/$defs/', '')];
+  if (named !== undefined) return { ...inlined(named, defs), ...own };
+  const { properties, items, anyOf } = schema;
+  return {
+    ...schema,
+    ...(properties && {
+      properties: Object.fromEntries(Object.entries(properties).map(([name, field]) => [name, inlined(field, defs)])),
+    }),
+    ...(items && { items: inlined(items, defs) }),
+    ...(anyOf && { anyOf: anyOf.map((branch) => inlined(branch, defs)) }),
+  };
 }
 
 function rowsOf(schema: JsonSchema, prefix: string): readonly string[] {

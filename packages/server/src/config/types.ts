@@ -63,6 +63,7 @@ export interface ApiConfig {
   readonly maxBodyBytes: number;
   readonly requestTimeout: number;
   readonly idleTimeout: number;
+  readonly drainDelay: number;
 }
 
 /** What is written of each request, and of how many. */
@@ -133,6 +134,7 @@ export interface GatewayConfig {
   readonly headersTimeout: number;
   readonly idleTimeout: number;
   readonly upstreamConnections: number;
+  readonly drainDelay: number;
   readonly drainTime: number;
 }
 

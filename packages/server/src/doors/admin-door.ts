@@ -5,6 +5,7 @@ import type { ServerConfig } from '../config/config.js';
 import type { Engine } from '../engine/engine.js';
 import type { Log } from '../log.js';
 import type { Metrics } from '../metrics/metrics.js';
+import type { OnReload } from '../metrics/reload-metrics.js';
 import type { Door } from './door.js';
 import { listen } from './listen.js';
 
@@ -14,13 +15,14 @@ const IDLE_MS = 65_000;
 export interface AdminDoorOptions extends Omit<AdminContext, 'engine'> {
   readonly log: Log;
   readonly metrics: Metrics;
+  readonly onReload: OnReload;
 }
 
 /** Looking at subjects and the store, and operating on them. */
 export function adminDoor(
   config: ServerConfig,
   engine: Engine,
-  { log, metrics, ...options }: AdminDoorOptions,
+  { log, metrics, onReload, ...options }: AdminDoorOptions,
 ): Door | undefined {
   const { admin: settings } = config;
   if (settings === undefined) return undefined;
@@ -33,6 +35,7 @@ export function adminDoor(
     idleTimeout: IDLE_MS,
     receive: (request, response) => void dispatch(state, request, response, log),
     log,
+    onReload: (isGood) => onReload('admin.tls', isGood),
   });
   metrics.countConnections('admin', listener.server);
   return {
@@ -43,6 +46,6 @@ export function adminDoor(
       state = stateOf(wanted, wanted.admin, context);
       listener.replaceTls(wanted.admin.tls);
     },
-    drain: () => listener.drain(),
+    drain: (isAtOnce) => listener.drain(isAtOnce),
   };
 }

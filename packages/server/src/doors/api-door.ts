@@ -6,6 +6,7 @@ import type { ServerConfig } from '../config/config.js';
 import type { Engine } from '../engine/engine.js';
 import type { Log } from '../log.js';
 import type { Metrics } from '../metrics/metrics.js';
+import type { OnReload } from '../metrics/reload-metrics.js';
 import type { Team } from '../workers/team.js';
 import type { Door } from './door.js';
 import { listen } from './listen.js';
@@ -16,6 +17,7 @@ export interface ApiDoorOptions {
   readonly metrics: Metrics;
   readonly accessLog: AccessLog;
   readonly team: Team;
+  readonly onReload: OnReload;
   /** What `/json` asks; nothing is served there when left out. */
   readonly rateLimitService?: ApiContext['rateLimitService'];
 }
@@ -24,15 +26,16 @@ export interface ApiDoorOptions {
 export function apiDoor(config: ServerConfig, engine: Engine, options: ApiDoorOptions): Door | undefined {
   const { api: settings } = config;
   if (settings === undefined) return undefined;
-  const { isDraining, log, metrics, accessLog, team, rateLimitService = () => undefined } = options;
+  const { isDraining, log, metrics, accessLog, team, onReload, rateLimitService = () => undefined } = options;
   const needsStore = (): boolean => refusesWithoutStore(engine.config);
   const context: ApiContext = {
     engine,
     health: { store: engine.store, isDraining, needsStore },
     team,
     rateLimitService,
+    onRateLimit: (answered) => metrics.rlsAnswered(answered),
   };
-  const api = new Api(stateOf(config, settings, context), log);
+  const api = new Api(stateOf(config, settings, context), log, (isGood) => onReload('api.tls', isGood));
   metrics.countConnections('api', api.server);
   observeRequests(api.server, (access) => {
     metrics.apiServed(access);
@@ -44,7 +47,7 @@ export function apiDoor(config: ServerConfig, engine: Engine, options: ApiDoorOp
     apply: (wanted) => {
       if (wanted.api !== undefined) api.replaceState(stateOf(wanted, wanted.api, context));
     },
-    drain: () => api.drain(),
+    drain: (isAtOnce) => api.drain(isAtOnce),
   };
 }
 

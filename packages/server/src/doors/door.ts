@@ -10,6 +10,6 @@ export interface Door {
   listen(): Promise<Address>;
   /** Later requests follow these rules. Throws, and changes nothing, when the configuration cannot be used. */
   apply(config: ServerConfig, rules: Rules): void;
-  /** Takes nothing new, lets what is in flight finish for so long, and ends. */
-  drain(limitMs: number): Promise<void>;
+  /** Ends as its settings say, or at once. */
+  drain(isAtOnce: boolean): Promise<void>;
 }

@@ -7,19 +7,23 @@ import type { EnvoyConfig } from '../envoy/schema.js';
 import type { RateLimitService } from '../envoy/service.js';
 import { readTls } from '../envoy/tls-files.js';
 import { watchFiles } from '../envoy/watch.js';
+import { AT_ONCE } from '../gateway/drain.js';
 import { type Log, warnOnce } from '../log.js';
+import type { OnReload } from '../metrics/reload-metrics.js';
 import type { Door } from './door.js';
 import { explainListen, ListenError } from './listen.js';
 
 /** Who wants to hear what happens, such as metrics. */
 export interface EnvoyHooks {
   readonly onAnswer?: (answered: Answered) => void;
-  readonly onReload?: (isGood: boolean) => void;
+  readonly onReload?: OnReload;
 }
 
 /** A door whose decisions other doors may ask for as well. */
 export interface EnvoyDoor extends Door {
   service(): RateLimitService;
+  /** After all doors: nobody asks it any more. */
+  close(): Promise<void>;
 }
 
 /** Envoy's rate limit service. */
@@ -36,10 +40,10 @@ export function envoyDoor(
     store,
     log,
     onLimiter: (limiter) => engine.listen(limiter),
-    onReload: hooks.onReload,
+    onReload: (isGood) => hooks.onReload?.('domains', isGood),
   });
   const server = makeServer(settings, inForce, log, hooks);
-  const tls = watchedTls(settings, server, log);
+  const tls = watchedTls(settings, server, log, (isGood) => hooks.onReload?.('envoy.tls', isGood));
   let stopWatching = (): void => undefined;
   const watch = (): void => {
     stopWatching();
@@ -66,11 +70,11 @@ export function envoyDoor(
       settings = wanted.envoy;
       if (!isSame) watch();
     },
-    drain: async () => {
+    drain: async (isAtOnce) => {
       stopWatching();
-      await server.drain({ delayMs: settings.drainDelay, limitMs: settings.drainTime });
-      await inForce.close();
+      await server.drain(isAtOnce ? AT_ONCE : { delayMs: settings.drainDelay, limitMs: settings.drainTime });
     },
+    close: () => inForce.close(),
   };
 }
 
@@ -90,7 +94,12 @@ function makeServer(settings: EnvoyConfig, inForce: InForce, log: Log, { onAnswe
 }
 
 /** Watches the files of certificates and puts renewed ones in force; keeps the last good one. */
-function watchedTls(first: EnvoyConfig, server: RateLimitServer, log: Log): (settings: EnvoyConfig) => () => void {
+function watchedTls(
+  first: EnvoyConfig,
+  server: RateLimitServer,
+  log: Log,
+  onReload: (isGood: boolean) => void,
+): (settings: EnvoyConfig) => () => void {
   let last = first.tls && JSON.stringify(readTls(first.tls));
   return ({ tls }) => {
     if (tls === undefined) return () => undefined;
@@ -106,6 +115,7 @@ function watchedTls(first: EnvoyConfig, server: RateLimitServer, log: Log): (set
         const words = read.faults.map(({ path, message }) => `${path.join('.')}: ${message}`).join('; ');
         log.error(`certificate not reloaded, the last good one stays in force: ${words}`);
       }
+      onReload('texts' in read);
     });
   };
 }

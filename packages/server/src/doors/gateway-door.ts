@@ -1,7 +1,9 @@
 import type { AccessLog } from '../access-log/access-log.js';
+import { wordsOf } from '../access-log/entry.js';
 import type { ServerConfig } from '../config/config.js';
 import type { GatewayConfig } from '../config/types.js';
 import type { Rules } from '../engine/rules.js';
+import { AT_ONCE } from '../gateway/drain.js';
 import { Gateway } from '../gateway/gateway.js';
 import type { GatewayObserver } from '../gateway/observer.js';
 import { createSite, type Site } from '../gateway/site.js';
@@ -24,11 +26,13 @@ export function gatewayDoor(
   { metrics, accessLog }: GatewayWatchers,
 ): Door | undefined {
   if (config.gateway === undefined) return undefined;
-  const { listen: address } = config.gateway;
-  const logger: GatewayObserver = { served: (served) => accessLog.add('gateway', served) };
+  let settings = config.gateway;
+  const logger: GatewayObserver = {
+    served: (served) => accessLog.add('gateway', { ...served, words: wordsOf(served.verdict) }),
+  };
   const gateway = new Gateway({
-    site: siteOf(config, config.gateway, rules),
-    limits: config.gateway,
+    site: siteOf(config, settings, rules),
+    limits: settings,
     onError: (error) => log.error('request failed', { error: String(error) }),
     onUpstreamFailure: (failure) => log.warn('upstream failed', { ...failure }),
     observers: [metrics.gateway, logger],
@@ -36,11 +40,14 @@ export function gatewayDoor(
   metrics.countConnections('gateway', gateway.server);
   return {
     name: 'gateway',
-    listen: () => listen(gateway.server, address, 'gateway.listen'),
+    listen: () => listen(gateway.server, settings.listen, 'gateway.listen'),
     apply: (wanted, next) => {
-      if (wanted.gateway !== undefined) gateway.replaceSite(siteOf(wanted, wanted.gateway, next));
+      if (wanted.gateway === undefined) return;
+      gateway.replaceSite(siteOf(wanted, wanted.gateway, next));
+      settings = wanted.gateway;
     },
-    drain: (limitMs) => gateway.drain(limitMs),
+    drain: (isAtOnce) =>
+      gateway.drain(isAtOnce ? AT_ONCE : { delayMs: settings.drainDelay, limitMs: settings.drainTime }),
   };
 }
 

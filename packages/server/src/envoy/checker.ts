@@ -1,5 +1,6 @@
 import { nearest } from '../config/nearest.js';
 import { formatPath, type Path, type Problem } from '../config/problem.js';
+import { shown } from '../config/shown.js';
 import type { Source } from '../config/source.js';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -27,15 +28,30 @@ export class Checker {
     this.problems.push({ file: this.#file, problem: { ...place, path: formatPath(path), message, hint } });
   }
 
-  /** The fields of a map, of which there are only these; `undefined`, and noted, for anything else. */
-  fields(value: unknown, path: Path, known: readonly string[]): Fields | undefined {
+  /**
+   * The fields of a map, of which there are only these; `undefined`, and noted, for anything else. `elsewhere` has
+   * hints for names that are known under other settings.
+   */
+  fields(
+    value: unknown,
+    path: Path,
+    known: readonly string[],
+    elsewhere: Readonly<Record<string, string>> = {},
+  ): Fields | undefined {
     if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-      this.report(path, `expected fields, got ${show(value)}`, `known here: ${known.join(', ')}`);
+      const given = path.length === 0 ? '' : `, got ${shown(value)}`;
+      this.report(path, `expected fields${given}`, `known here: ${known.join(', ')}`);
       return undefined;
     }
     for (const name of Object.keys(value).filter((key) => !known.includes(key))) {
+      const other = Object.hasOwn(elsewhere, name) ? elsewhere[name] : undefined;
       const guess = nearest(name, known);
-      const hint = guess === undefined ? `known here: ${known.join(', ')}` : `did you mean "${guess}"?`;
+      const hint =
+        other !== undefined
+          ? other
+          : guess === undefined
+            ? `known here: ${known.join(', ')}`
+            : `did you mean "${guess}"?`;
       this.report([...path, name], 'unknown field', hint, 'key');
     }
     return value as Fields;
@@ -44,7 +60,7 @@ export class Checker {
   list(value: unknown, path: Path): readonly unknown[] {
     if (value === undefined || value === null) return [];
     if (Array.isArray(value)) return value;
-    this.report(path, `expected a list, got ${show(value)}`, 'start each entry with "- "');
+    this.report(path, `expected a list, got ${shown(value)}`, 'start each entry with "- "');
     return [];
   }
 
@@ -53,19 +69,13 @@ export class Checker {
     if (value === undefined || value === null) return '';
     if (typeof value === 'string') return value;
     if (typeof value === 'boolean' || Number.isSafeInteger(value)) return String(value);
-    this.report(path, `expected text, got ${show(value)}`, 'put it in quotes');
+    this.report(path, `expected text, got ${shown(value)}`, 'put it in quotes');
     return '';
   }
 
   flag(value: unknown, path: Path): boolean {
     if (value === undefined || value === null) return false;
-    if (typeof value !== 'boolean') this.report(path, `expected true or false, got ${show(value)}`);
+    if (typeof value !== 'boolean') this.report(path, `expected true or false, got ${shown(value)}`);
     return value === true;
   }
-}
-
-export function show(value: unknown): string {
-  if (value === undefined || value === null) return 'nothing';
-  if (Array.isArray(value)) return 'a list';
-  return typeof value === 'object' ? 'fields' : JSON.stringify(value);
 }

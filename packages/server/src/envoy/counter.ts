@@ -1,4 +1,5 @@
-import { type Decision, fixedWindow, type Limiter, type LimitState } from 'comporta';
+import { type Decision, fixedWindow, type LimitState } from 'comporta';
+import type { JudgedLimiter } from './judged.js';
 import type { Limiters } from './limiters.js';
 import type { Match } from './match.js';
 import { type Part, partOf, WHOLE } from './part.js';
@@ -6,7 +7,7 @@ import { LIMIT_MAX, type Unit, windowSeconds } from './units.js';
 
 /** What counts in one unit. */
 export interface Counter {
-  readonly limiter: Limiter;
+  readonly judged: JudgedLimiter;
   /** What of every limit this process may use while it counts alone. */
   readonly part: () => Part;
 }
@@ -37,8 +38,8 @@ export class Counters {
     const window = windowSeconds(unit) * 1000;
     // It refuses nothing below, it only counts.
     const limits = fixedWindow({ limit: LIMIT_MAX, window, id: unit.toLowerCase() });
-    const limiter = this.#limiters.make(this.#domain, limits);
-    const counter = { limiter, part: this.#limiters.partOf(limiter) };
+    const judged = this.#limiters.makeJudged(this.#domain, limits);
+    const counter = { judged, part: this.#limiters.partOf(judged.counter) };
     this.#ofUnits.set(unit, counter);
     return counter;
   }

@@ -42,8 +42,10 @@ export class InForce {
   apply(config: ServerConfig): void {
     const content = this.#read(config);
     if ('problems' in content) throw new Error(summaryOf(content.problems));
+    const wasBad = 'problems' in this.#content;
     this.#config = config;
     this.#put(content);
+    if (wasBad) this.#options.onReload?.(true);
   }
 
   /** Follows changed files of domains; keeps the last good ones when they cannot be used. */

@@ -1,4 +1,5 @@
 import { createLimiter, type Limit, type Limiter, type LimiterOptions } from 'comporta';
+import { JudgedLimiter } from './judged.js';
 import { nameOf } from './names.js';
 import { type Part, WHOLE } from './part.js';
 
@@ -21,9 +22,21 @@ export class Limiters {
   }
 
   make(domain: string, limits: Limit | readonly Limit[]): Limiter {
-    const limiter = createLimiter({ ...this.#settings, policy: nameOf(domain), limits });
+    const limiter = this.#create(domain, limits);
     this.#open.set(limiter, this.#onMade(limiter));
     return limiter;
+  }
+
+  /** One that only counts, for rules that judge by its counts. */
+  makeJudged(domain: string, limits: Limit): JudgedLimiter {
+    const limiter = this.#create(domain, limits);
+    const judged = new JudgedLimiter(limiter, this.#settings.store?.kind ?? 'memory');
+    this.#open.set(limiter, this.#onMade(judged.seen));
+    return judged;
+  }
+
+  #create(domain: string, limits: Limit | readonly Limit[]): Limiter {
+    return createLimiter({ ...this.#settings, policy: nameOf(domain), limits });
   }
 
   /** The part of its limits that this process enforces while the store is away, as far as known. */

@@ -1,5 +1,6 @@
 import type { Limit } from 'comporta';
 import { describeIssue, valueAt } from '../config/issues.js';
+import { knownFields } from '../config/known-fields.js';
 import { limitSchema } from '../config/limits.js';
 import type { Path } from '../config/problem.js';
 import type { Checker } from './checker.js';
@@ -12,8 +13,12 @@ export function readLimits(value: unknown, path: Path, checker: Checker): readon
     for (const issue of parsed.error.issues) {
       const keys = issue.code === 'unrecognized_keys' ? issue.keys : [];
       const at = [...path, i, ...(issue.path as Path), ...keys.slice(0, 1)];
-      checker.report(at, keys.length > 0 ? 'unknown field' : describeIssue(issue, valueAt(entry, issue.path as Path)));
+      if (keys.length === 0) checker.report(at, describeIssue(issue, valueAt(entry, issue.path as Path)));
+      else checker.report(at, 'unknown field', `known here: ${knownIn(issue.path as Path).join(', ')}`, 'key');
     }
     return [];
   });
 }
+
+/** A limit is written as in a policy. */
+const knownIn = (path: Path): readonly string[] => knownFields(['policies', 0, 'limits', ...path]);

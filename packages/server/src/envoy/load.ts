@@ -29,7 +29,7 @@ export function loadDomains(files: readonly DomainFile[], { mode, mergesDomains 
   const parts = new Map<string, Part[]>();
   for (const file of files) {
     // Dollar signs are text here: these files come from elsewhere and stay as they are.
-    const source = readSource(file.text, undefined);
+    const source = readSource(file.text, undefined, { merge: true });
     const checker = new Checker(file.file, source);
     checkers.push(checker);
     if (source.problems.length > 0) continue;

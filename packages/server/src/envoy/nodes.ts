@@ -31,6 +31,9 @@ const FIELDS: readonly string[] = [
   'metadata',
 ];
 
+/** Fields that mode strict alone has. */
+const STRICT = { limits: 'limits are for mode: strict in the envoy section; here only rate_limit is known' };
+
 /** Deeper trees are refused: no request has so many entries. */
 const DEPTH_MAX = 64;
 
@@ -58,7 +61,9 @@ export function readNodes(settings: readonly Setting[], mode: 'compatible' | 'st
 
 function readNode(given: Setting, mode: 'compatible' | 'strict', depth: number): Node | undefined {
   const { setting, path, checker, isStrict } = given;
-  const fields = checker.fields(setting, path, isStrict ? [...FIELDS, 'limits'] : FIELDS);
+  const fields = isStrict
+    ? checker.fields(setting, path, [...FIELDS, ...Object.keys(STRICT)])
+    : checker.fields(setting, path, FIELDS, STRICT);
   if (fields === undefined) return undefined;
   const at = (name: string): Path => [...path, name];
   const flag = (name: string): boolean => checker.flag(fields[name], at(name));

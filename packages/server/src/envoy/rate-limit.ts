@@ -1,5 +1,6 @@
 import type { Path } from '../config/problem.js';
-import { type Checker, show } from './checker.js';
+import { shown } from '../config/shown.js';
+import type { Checker } from './checker.js';
 import type { NamedRate, Rule } from './rules.js';
 import { LIMIT_MAX, UNITS, unitNamed } from './units.js';
 
@@ -32,12 +33,12 @@ function readRate(
   const most = isStrict ? LIMIT_MAX : UINT32_MAX;
   const isCount = Number.isSafeInteger(requests) && (requests as number) >= 0 && (requests as number) <= most;
   if (!isCount) {
-    checker.report([...path, 'requests_per_unit'], `expected a whole number from 0 to ${most}, got ${show(requests)}`);
+    checker.report([...path, 'requests_per_unit'], `expected a whole number from 0 to ${most}, got ${shown(requests)}`);
   }
   const unit = unitNamed(fields.unit);
   if (unit === undefined) {
     const known = UNITS.map((name) => name.toLowerCase()).join(', ');
-    checker.report([...path, 'unit'], `expected one of ${known}, got ${show(fields.unit)}`);
+    checker.report([...path, 'unit'], `expected one of ${known}, got ${shown(fields.unit)}`);
   }
   return isCount && unit !== undefined ? { requestsPerUnit: requests as number, unit, name } : undefined;
 }

@@ -64,12 +64,12 @@ export class RateLimitService {
   #onIdle: (() => void) | undefined;
 
   constructor(domains: ReadonlyMap<string, Domain>, options: ServiceOptions) {
-    const { mode, stopsWhenOver = false } = options;
+    const { mode, stopsWhenOver = false, isShadow = false } = options;
     this.#limiters = new Limiters(options.limiters, options.onLimiter ?? unheard);
     const deciderOf = (domain: Domain): Decider =>
       mode === 'strict'
-        ? new StrictDomain(domain, this.#limiters)
-        : new CompatibleDomain(domain, new Counters(domain.name, this.#limiters), { stopsWhenOver });
+        ? new StrictDomain(domain, this.#limiters, isShadow)
+        : new CompatibleDomain(domain, new Counters(domain.name, this.#limiters), { stopsWhenOver, isShadow });
     this.#deciders = new Map([...domains].map(([name, domain]) => [name, deciderOf(domain)]));
     this.#options = options;
   }

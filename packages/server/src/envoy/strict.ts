@@ -35,12 +35,15 @@ interface Limited {
 export class StrictDomain {
   readonly #domain: Domain;
   readonly #made: Limiters;
+  readonly #isShadow: boolean;
   readonly #ofRules: Map<unknown, Limiter> = new Map();
   readonly #ofOverrides: Map<string, Limiter> = new Map();
 
-  constructor(domain: Domain, limiters: Limiters) {
+  /** `isShadow`: nobody is refused, whatever the statuses say. */
+  constructor(domain: Domain, limiters: Limiters, isShadow: boolean) {
     this.#domain = domain;
     this.#made = limiters;
+    this.#isShadow = isShadow;
   }
 
   decide(asks: readonly Ask[], patience: Patience): MaybePromise<readonly Status[]> {
@@ -51,7 +54,7 @@ export class StrictDomain {
     for (const [i, match] of matches.entries()) {
       if (match !== undefined && settled[i] === undefined) limited.push(this.#limited(match, asks[i] as Ask));
     }
-    return andThen(decideLimited(limited, patience), (statuses) => {
+    return andThen(decideLimited(limited, patience, this.#isShadow), (statuses) => {
       let next = 0;
       return settled.map((status) => status ?? (statuses[next++] as Status));
     });
@@ -100,33 +103,41 @@ function subjectOf({ counted }: Match): string {
 
 const isAlone = ({ match, ask }: Limited): boolean => match.rule.isShadow || match.rule.isQuota || ask.isRefund;
 
-function decideLimited(limited: readonly Limited[], patience: Patience): MaybePromise<readonly Status[]> {
+function decideLimited(
+  limited: readonly Limited[],
+  patience: Patience,
+  isShadow: boolean,
+): MaybePromise<readonly Status[]> {
   const [first] = limited;
   if (first !== undefined && limited.length === 1) {
-    return andThen(decideOne(first, patience), (status) => [status]);
+    return andThen(decideOne(first, patience, isShadow), (status) => [status]);
   }
   const [alone, together] = [limited.filter(isAlone), limited.filter((one) => !isAlone(one))];
+  const shadowed = alone.filter(({ match }) => match.rule.isShadow);
+  const quota = alone.filter(({ match }) => !match.rule.isShadow);
   const given = limited.map(({ ask, check }) => refunded(ask, check, patience));
-  const all = decideAll(together.map(checkOf), patience);
-  const each = decideEach(alone.map(checkOf), patience);
+  const options = isShadow ? { ...patience, shadow: true } : patience;
+  const all = decideAll(together.map(checkOf), options);
+  const each = decideEach(quota.map(checkOf), options);
+  const shadow = decideEach(shadowed.map(checkOf), { ...patience, shadow: true });
   return andThen(all, ({ allowed, decisions }) =>
-    andThen(each, (others) =>
+    andThen(allOf([each, shadow]), (others) =>
       andThen(allOf(given), (refunds) => {
-        let [nextAlone, nextTogether] = [0, 0];
-        return limited.map((one, i) => {
-          if (isAlone(one)) return statusOf(one, others[nextAlone++] as Decision, refunds[i], false);
-          return statusOf(one, decisions[nextTogether++] as Decision, refunds[i], !allowed);
-        });
+        const answers = [...decisions, ...others.flat()];
+        const made = new Map([...together, ...quota, ...shadowed].map((one, i) => [one, answers[i] as Decision]));
+        return limited.map((one, i) => statusOf(one, made.get(one) as Decision, refunds[i], !isAlone(one) && !allowed));
       }),
     ),
   );
 }
 
 /** Refused or not, there are no others whose charges would have to go back. */
-function decideOne(one: Limited, patience: Patience): MaybePromise<Status> {
+function decideOne(one: Limited, patience: Patience, isShadow: boolean): MaybePromise<Status> {
   const { limiter, subject } = one.check;
   const given = refunded(one.ask, one.check, patience);
-  const decided = limiter.decide(subject, callOf(one.ask, patience));
+  const call = callOf(one.ask, patience);
+  const options = isShadow || one.match.rule.isShadow ? { ...call, shadow: true } : call;
+  const decided = limiter.decide(subject, options);
   return andThen(decided, (decision) => andThen(given, (refund) => statusOf(one, decision, refund, false)));
 }
 

@@ -5,7 +5,7 @@ import type { GatewayConfig } from '../config/types.js';
 import { answer, answerFault } from './answer.js';
 import { answerBadRequest } from './bad-request.js';
 import { decide } from './decide.js';
-import { drainServer } from './drain.js';
+import { type Drain, drainServer } from './drain.js';
 import { type Forwarder, forward } from './forward.js';
 import type { GatewayObserver } from './observer.js';
 import { Pools } from './pools.js';
@@ -66,10 +66,10 @@ export class Gateway {
     this.#pools.keepOnly(new Set(site.routes.map(({ upstream }) => upstream)));
   }
 
-  /** Takes no new connections, lets requests in flight finish for so long, then cuts what is left. */
-  async drain(limitMs: number): Promise<void> {
+  /** Answers with `Connection: close` from now on, and ends. */
+  async drain(how: Drain): Promise<void> {
     this.#isDraining = true;
-    await drainServer(this.server, limitMs);
+    await drainServer(this.server, how);
     this.#upgrades.destroy();
     await this.#pools.close();
   }

@@ -8,6 +8,7 @@ import { type CountConnections, measureConnections } from './connections.js';
 import { measureGateway } from './gateway-metrics.js';
 import { measureProcess } from './process-metrics.js';
 import { type Entry, Registry } from './registry.js';
+import { measureReloads, type OnReload } from './reload-metrics.js';
 import { measureRequests } from './requests.js';
 import { measureRls } from './rls-metrics.js';
 
@@ -25,7 +26,7 @@ export interface Metrics {
   /** Counts a call of Envoy's rate limit service. */
   rlsAnswered(answered: Answered): void;
   /** Counts files that were read again while running, and whether they are in force. */
-  reloaded(what: 'configuration' | 'domains', isGood: boolean, count?: number): void;
+  readonly reloaded: OnReload;
   close(): void;
 }
 
@@ -36,14 +37,7 @@ export function createMetrics(): Metrics {
   const apiServed = measureRequests(registry, 'api');
   const countConnections = measureConnections(registry);
   const rlsAnswered = measureRls(registry);
-  const reloads = registry.createCounter('comporta.reloads', {
-    unit: '{reload}',
-    description: 'Files that were read again while running, and whether they are in force.',
-  });
-  const reloaded: Metrics['reloaded'] = (what, isGood, count = 1) =>
-    reloads.add(count, { 'comporta.what': what, 'comporta.result': isGood ? 'good' : 'bad' });
-  // An alert on the first failure needs the 0 before it.
-  for (const isGood of [true, false]) reloaded('configuration', isGood, 0);
+  const reloaded = measureReloads(registry);
   const stopProcess = measureProcess(registry);
   registry
     .createObservableGauge('comporta.build_info', { description: 'Always 1; the version is a label.' })

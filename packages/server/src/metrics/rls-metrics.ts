@@ -16,7 +16,7 @@ const OTHERS = 'other';
 export function measureRls(registry: Registry): (answered: Answered) => void {
   const requests = registry.createCounter('comporta.rls.requests', {
     unit: '{request}',
-    description: "Requests to Envoy's rate limit service by answer.",
+    description: "Requests to Envoy's rate limit service by answer; those of /json too.",
   });
   const duration = registry.createHistogram('comporta.rls.request.duration', {
     unit: 's',

@@ -31,7 +31,7 @@ export function planText(demand: Demand, plan: Plan): string {
     ['a subject', `${bytesText(plan.bytesPerSubject)} of memory`],
     ['each master', `${percent(eachMaster.load)} of its core, ${bytesText(eachMaster.memoryBytes)} of memory`],
     ['its network', networkText(plan, replicas)],
-    ['room left', `${room.toFixed(1)} times this demand`],
+    ['carries', `${room.toFixed(1)} times this demand`],
     ['one subject', `at most ${count(subjectPerSecond)} decisions/s, since all of it lives on one master`],
   ];
   const lines = rows.map(([name, text]) => `  ${name.padEnd(14)}${text}`);

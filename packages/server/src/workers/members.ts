@@ -25,6 +25,8 @@ export interface MembersOptions {
 interface Member {
   readonly worker: Worker;
   readonly text: string;
+  /** From 0; the next one takes the place of one that ended. */
+  readonly place: number;
   isReady: boolean;
   reason: string;
 }
@@ -94,7 +96,8 @@ export class Members {
   #fork(): void {
     const text = this.#options.text();
     const worker = cluster.fork({ [KEY_VARIABLE]: this.#key });
-    const member: Member = { worker, text, isReady: false, reason: '' };
+    const place = this.#freePlace();
+    const member: Member = { worker, text, place, isReady: false, reason: '' };
     this.#members.set(worker.id, member);
     const limit = this.#later(START_LIMIT_MS, () => {
       member.reason = 'it was not ready in time';
@@ -103,7 +106,8 @@ export class Members {
     worker.on('error', (error) => this.#options.log.warn('a worker cannot be reached', { error: String(error) }));
     worker.on('message', (message: ToPrimary) => {
       if (message.kind === 'ready' || message.kind === 'failed') stopTimer(limit);
-      if (message.kind === 'hello') this.send(worker.id, { kind: 'start', text });
+      if (message.kind === 'hello')
+        this.send(worker.id, { kind: 'start', text, part: { processes: this.#options.count, rank: place } });
       else if (message.kind === 'ready') this.#ready(member, message.addresses);
       else if (message.kind === 'failed') this.#failed(member, message.message);
       else this.#options.onMessage(worker.id, message);
@@ -112,6 +116,11 @@ export class Members {
       stopTimer(limit);
       this.#left(member, signal ?? code);
     });
+  }
+
+  #freePlace(): number {
+    const taken = [...this.#members.values()].map(({ place }) => place);
+    return Array.from({ length: this.#options.count }, (_, i) => i).find((i) => !taken.includes(i)) ?? 0;
   }
 
   #ready(member: Member, addresses: Addresses): void {

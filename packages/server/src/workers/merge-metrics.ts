@@ -13,6 +13,7 @@ const HIGHEST: ReadonlySet<string> = new Set([
   'comporta_breaker_state',
   'comporta_fallback_active',
   'comporta_lease_bound',
+  'comporta_reload_failing',
   'process_uptime_seconds',
   'nodejs_eventloop_delay_seconds',
   'comporta_build_info',

@@ -3,14 +3,15 @@ import type { Findings } from '../alerts/rules.js';
 import type { Address } from '../config/types.js';
 import type { Door } from '../doors/door.js';
 import type { Fields, Log } from '../log.js';
-import type { Answered, Asked, Question } from './team.js';
+import type { Reloadable } from '../metrics/reload-metrics.js';
+import type { Answered, Asked, Part, Question } from './team.js';
 
 /** Where the doors listen. */
 export type Addresses = Readonly<Partial<Record<Door['name'], Address>>>;
 
 /** What the first process tells a worker. Texts are those of the configuration file. */
 export type ToWorker =
-  | { readonly kind: 'start'; readonly text: string }
+  | { readonly kind: 'start'; readonly text: string; readonly part: Part }
   | { readonly kind: 'apply'; readonly id: number; readonly text: string }
   | { readonly kind: 'ask'; readonly id: number; readonly what: Question; readonly asked: Asked }
   | { readonly kind: 'answers'; readonly id: number; readonly answers: readonly Answered[] }
@@ -32,4 +33,4 @@ export type Told =
   | { readonly kind: 'lines'; readonly lines: string }
   | { readonly kind: 'alert'; readonly findings: Findings }
   | { readonly kind: 'audit'; readonly operation: AuditedOperation }
-  | { readonly kind: 'reloaded'; readonly isGood: boolean };
+  | { readonly kind: 'reloaded'; readonly what: Reloadable; readonly isGood: boolean };

@@ -145,9 +145,9 @@ class Primary {
     lines: (_, { lines }) => this.#writeAccess(lines),
     alert: (from, { findings }) => this.#alerts.found(this.#holders.told(from, findings)),
     audit: (_, { operation }) => this.#audit.record(operation),
-    reloaded: (from, { isGood }) => {
+    reloaded: (from, { what, isGood }) => {
       // Every worker reads the files; they are counted once.
-      if (this.#once.isNew(from, `domains ${isGood}`, nowMs())) this.#metrics.reloaded('domains', isGood);
+      if (this.#once.isNew(from, `${what} ${isGood}`, nowMs())) this.#metrics.reloaded(what, isGood);
     },
     applied: (from, { id, error }) => {
       const isInTime = this.#applied.answered(from, id, { error });
@@ -180,8 +180,9 @@ class Primary {
   }
 
   async #stop(): Promise<void> {
-    const { gateway, envoy } = this.#current.config;
-    const drainMs = Math.max(gateway?.drainTime ?? 0, (envoy?.drainDelay ?? 0) + (envoy?.drainTime ?? 0));
+    const { gateway, api, envoy } = this.#current.config;
+    const timesMs = [gateway, envoy].map((door) => (door?.drainDelay ?? 0) + (door?.drainTime ?? 0));
+    const drainMs = Math.max(...timesMs, api?.drainDelay ?? 0);
     const isClean = await this.#members.stop(drainMs + ENDING_MS);
     await this.#close();
     // A connection that no worker took any more would keep this process alive.

@@ -1,8 +1,12 @@
+import type { RedisStoreOptions } from 'comporta/redis';
 import type { AuditEntry, AuditedOperation } from '../admin/audit.js';
 import type { RankedBy, Ranking } from '../admin/hotspots.js';
 import type { Findings } from '../alerts/rules.js';
+import type { OnReload } from '../metrics/reload-metrics.js';
 import type { FamilySnapshot } from './merge-metrics.js';
 import type { NodesSeen } from './merge-nodes.js';
+
+export type Part = NonNullable<RedisStoreOptions['part']>;
 
 /** What a process can be asked about itself. */
 export interface Questions {
@@ -24,8 +28,8 @@ export type Answerers = { readonly [K in Question]?: (asked: Asked<K>) => Answer
 export interface Shared {
   alert(findings: Findings): void;
   audit(operation: AuditedOperation): void;
-  /** Files of domains were read again. */
-  reloaded(isGood: boolean): void;
+  /** Files that every process reads were read again. */
+  readonly reloaded: OnReload;
 }
 
 /** The processes that serve on the same ports, as one of them sees them. */
@@ -36,6 +40,8 @@ export interface Team {
   ask<K extends Question>(what: K, asked: Asked<K>): Promise<readonly Answered<K>[]>;
   /** `undefined` where this process does all by itself. */
   readonly shared?: Shared;
+  /** How many there are, and which of them this is. */
+  readonly part?: Part;
 }
 
 /** The answer of one process, as a list of it or of none. */

@@ -8,13 +8,15 @@ import { nowMs } from '../time.js';
 import { AlertFeed } from './alert-facts.js';
 import { Collector } from './collector.js';
 import type { ToWorker } from './messages.js';
-import { type Answered, type Answerers, type Asked, answersOf, type Question, type Team } from './team.js';
+import { type Answered, type Answerers, type Asked, answersOf, type Part, type Question, type Team } from './team.js';
 import { Uplink } from './uplink.js';
 
 /** Longer than the first process waits for the others. */
 const ANSWERS_LIMIT_MS = 2000;
 /** The first process, which answers for all. */
 const ASKED_OF = 0;
+
+type StartOrder = Extract<ToWorker, { kind: 'start' }>;
 
 /** One of several processes that serve on the same ports; does what the first process says until the end. */
 export class Worker {
@@ -61,7 +63,7 @@ export class Worker {
 
   #receive(message: ToWorker, stop: () => void): void {
     if (message.kind === 'start') {
-      this.#starting = this.#start(message.text, stop);
+      this.#starting = this.#start(message, stop);
     } else if (message.kind === 'apply') {
       void this.#apply(message.text).then((error) => this.#link.send({ kind: 'applied', id: message.id, error }));
     } else if (message.kind === 'ask') {
@@ -74,11 +76,11 @@ export class Worker {
     }
   }
 
-  async #start(text: string, stop: () => void): Promise<App | undefined> {
+  async #start({ text, part }: StartOrder, stop: () => void): Promise<App | undefined> {
     try {
       const content = checkFile(this.#file, text, process.env);
       if ('problems' in content) throw new Error(summaryOf(this.#file, content));
-      const app = await startApp(content.config, this.#log, (lines) => this.#write(lines), this.#team());
+      const app = await startApp(content.config, this.#log, (lines) => this.#write(lines), this.#team(part));
       const { apply: _, reloaded: __, stop: ___, ...addresses } = app;
       this.#link.send({ kind: 'ready', addresses });
       return app;
@@ -112,9 +114,10 @@ export class Worker {
     return 0;
   }
 
-  #team(): Team {
+  #team(part: Part): Team {
     const feed = new AlertFeed();
     return {
+      part,
       answerBy: (answerers) => {
         this.#answerers = answerers;
       },
@@ -125,7 +128,7 @@ export class Worker {
           if (findings !== undefined) this.#link.send({ kind: 'alert', findings });
         },
         audit: (operation) => void this.#link.send({ kind: 'audit', operation }),
-        reloaded: (isGood) => void this.#link.send({ kind: 'reloaded', isGood }),
+        reloaded: (what, isGood) => void this.#link.send({ kind: 'reloaded', what, isGood }),
       },
     };
   }

@@ -1,6 +1,7 @@
 import { Server, ServerCredentials } from '@grpc/grpc-js';
 import { ReflectionService } from '@grpc/reflection';
 import type { Address } from '../../config/types.js';
+import type { Drain } from '../../gateway/drain.js';
 import { pause, within } from '../../time.js';
 import { TlsCredentials, type TlsTexts } from './credentials.js';
 import { Health } from './health.js';
@@ -14,12 +15,6 @@ export interface ServerSettings {
   readonly maxConnectionAgeGraceMs: number;
   readonly maxMessageBytes: number;
   readonly maxConcurrentCalls: number;
-}
-
-/** How a server ends: says so for `delayMs`, then lets calls finish for at most `limitMs`. */
-export interface Drain {
-  readonly delayMs: number;
-  readonly limitMs: number;
 }
 
 /** How long a silent client has to answer a ping. */

@@ -16,6 +16,8 @@ export interface Answered {
   readonly durationMs: number;
 }
 
+export const codeOf = ({ isUnavailable }: RateLimitAnswer): status => (isUnavailable ? status.UNAVAILABLE : status.OK);
+
 export interface HandlerOptions {
   /** The one in force at the moment. */
   readonly service: () => RateLimitService;
@@ -41,7 +43,7 @@ export function shouldRateLimit({ service, onAnswer, onError }: HandlerOptions):
   const reply = (answer: RateLimitAnswer, callback: Callback, domain: string, startMs: number): void => {
     if (answer.isUnavailable) callback(NO_STORE);
     else callback(null, writeAnswer(answer));
-    tell(domain, answer.isUnavailable ? status.UNAVAILABLE : status.OK, answer, startMs);
+    tell(domain, codeOf(answer), answer, startMs);
   };
   return (call, callback) => {
     const startMs = onAnswer === undefined ? 0 : monotonicMs();
