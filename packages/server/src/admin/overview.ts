@@ -174,7 +174,7 @@ const audit: AdminRoute = {
   path: '/admin/audit',
   method: 'GET',
   role: 'read',
-  summary: 'The last 1000 operations at this server, the newest first.',
+  summary: 'The last 1000 operations at this server, and the last 100 refused ones, the newest first.',
   query: { count: `How many: 1 to ${COUNT_MAX}, ${COUNT} when left out.` },
   outcomes: {
     200: {

@@ -32,7 +32,7 @@ function toProblem(issue: Issue, source: Source): Problem[] {
   const words = isMissing && path.length > 0 ? 'missing' : describeIssue(issue, value);
   // Of lists and fields only that is told.
   const message = typeof value !== 'object' && !isMissing && isSecret(path) ? withoutValue(words) : words;
-  const hint = isMissing ? describeField(path) : path.length === 0 && typeof value !== 'object' ? WHOLE_FILE : hintFor(issue, value);
+  const hint = isMissing ? describeField(path) : hintFor(issue, value);
   return [{ ...source.locate(path, 'value'), path: formatPath(path), message, hint }];
 }
 
@@ -103,6 +103,7 @@ const TYPE_NAMES: Readonly<Record<string, string>> = {
 };
 
 function hintFor(issue: Issue, value: unknown): string | undefined {
+  if (issue.path.length === 0 && typeof value !== 'object') return WHOLE_FILE;
   if (issue.code !== 'invalid_value' || typeof value !== 'string') return undefined;
   const guess = nearest(value, issue.values.map(String));
   return guess === undefined ? undefined : `did you mean "${guess}"?`;
