@@ -12,7 +12,7 @@ const real = { testTimeout: 120_000, hookTimeout: 120_000, retry: 0 };
 const slow = [
   'tests/unit/http/{adapters,places}.test.ts',
   'tests/unit/testing/adapter-suite.test.ts',
-  'tests/unit/server-metrics/bounds.test.ts',
+  'tests/unit/server-{metrics,config}/bounds.test.ts',
   'tests/unit/server-{api,admin}/{fuzz,routes}.test.ts',
   'tests/unit/stores/memory-{tables,growth}.test.ts',
   'tests/unit/limiter/unit-lease-bounds.test.ts',

@@ -4,7 +4,7 @@ import type { Path } from './problem.js';
 
 const SHOWN_MAX = 100;
 
-export const cut = (text: string, max: number = SHOWN_MAX): string =>
+const cut = (text: string, max: number = SHOWN_MAX): string =>
   text.length <= max ? text : `${text.slice(0, max)}...`;
 
 /** Control and format characters as `\uXXXX`: they steer terminals, and hide what stands beside them. */
