@@ -4,8 +4,7 @@ import type { Path } from './problem.js';
 
 const SHOWN_MAX = 100;
 
-const cut = (text: string, max: number = SHOWN_MAX): string =>
-  text.length <= max ? text : `${text.slice(0, max)}...`;
+const cut = (text: string, max: number = SHOWN_MAX): string => (text.length <= max ? text : `${text.slice(0, max)}...`);
 
 /** Control and format characters as `\uXXXX`: they steer terminals, and hide what stands beside them. */
 export const escapeUnprintable = (text: string): string =>
