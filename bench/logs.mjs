@@ -3,9 +3,7 @@
 // `usec_per_call` of INFO commandstats, in turns: the least of many short rounds, since what others do on the machine
 // adds to it. Memory is what MEMORY USAGE says of a key, and what `dataset.bytes` of MEMORY STATS grew by for each;
 // replicated bytes are the growth of `master_repl_offset`, divided by the admissions.
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { readFileSync } from 'node:fs';
 import { Redis } from 'ioredis';
 import { compose } from '../packages/comporta/dist/algorithms/compose.js';
 import { slidingWindow } from '../packages/comporta/dist/index.js';
@@ -135,11 +133,8 @@ function compare(name, expected, replies) {
   if (i >= 0) throw new Error(`${name}, request ${i}: ${replies[i]} where the sorted set answers ${expected[i]}`);
 }
 
-// A replica keeps what it is sent at first in a file.
-const folder = mkdtempSync(join(tmpdir(), 'comporta-bench-'));
-process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
-const server = await startRedis(['--dir', folder]);
-const replica = await startRedis(['--dir', folder]);
+const server = await startRedis();
+const replica = await startRedis();
 const redis = new Redis({ port: server.port, host: '127.0.0.1' });
 const second = new Redis({ port: replica.port, host: '127.0.0.1' });
 await redis.config('SET', 'repl-diskless-sync-delay', '0');
