@@ -55,7 +55,7 @@ interface Digesting {
 /** Where there is one: by it a long text costs a hundredth. */
 const nodeCrypto = (): NodeCrypto | null => {
   const host = globalValue('process') as { getBuiltinModule?(name: string): NodeCrypto | undefined } | undefined;
-  return host?.getBuiltinModule?.('node:crypto') ?? null;
+  return host?.getBuiltinModule?.('crypto') ?? null;
 };
 
 /** Hex SHA-256 of a text's UTF-16 code units, low byte first; with a secret, hex HMAC-SHA-256. */
