@@ -1,9 +1,9 @@
-import type { NodeRequest, NodeResponse, Responder } from '../../http/index.js';
+import type { NodeAnswer, NodeRequest, Responder } from '../../http/index.js';
 
 /** What is read and written of a Koa context. */
 export interface KoaContext {
   readonly req: NodeRequest;
-  readonly res: NodeResponse;
+  readonly res: NodeAnswer;
   readonly originalUrl: string;
   readonly headerSent: boolean;
   readonly writable: boolean;
@@ -11,13 +11,11 @@ export interface KoaContext {
   readonly respond?: boolean | undefined;
   /** Template of the route, set by `@koa/router`. */
   readonly _matchedRoute?: unknown;
-  readonly response: { get(name: string): unknown };
   status: number;
   body: unknown;
-  set(name: string, value: string): void;
 }
 
-/** Through the context, so that middleware mounted before sees a refusal as any other answer. */
+/** Refuses through the context, so that middleware mounted before sees a refusal as any other answer. */
 export class KoaResponder implements Responder {
   readonly #ctx: KoaContext;
 
@@ -31,11 +29,11 @@ export class KoaResponder implements Responder {
   }
 
   get(name: string): unknown {
-    return this.#ctx.response.get(name);
+    return this.#ctx.res.getHeader(name);
   }
 
   set(name: string, value: string): void {
-    this.#ctx.set(name, value);
+    this.#ctx.res.setHeader(name, value);
   }
 
   send(status: number, body: string): void {
