@@ -5,6 +5,7 @@ import { createRequire } from 'node:module';
 import { Redis } from 'ioredis';
 import { createLimiter, tokenBucket } from '../packages/comporta/dist/index.js';
 import { ioredisPreset, redisStore } from '../packages/comporta/dist/redis.js';
+import { keepGoing, paced } from './lib/calls.mjs';
 import { startRedis } from './lib/redis.mjs';
 import { formatRatios, median } from './lib/stats.mjs';
 
@@ -23,29 +24,6 @@ const store = redisStore(ioredis);
 const bucket = (rate) => tokenBucket({ capacity: rate, refill: rate, every: '1s' });
 const limiterOf = (policy, rate, options) =>
   createLimiter({ policy, limits: bucket(rate), store, timeoutMs: 2000, onStoreFailure: 'closed', ...options });
-
-/** Scripts that the server ran since it was asked last. */
-async function scriptsRun() {
-  const stats = await ioredis.info('commandstats');
-  await ioredis.config('RESETSTAT');
-  return Number(/cmdstat_evalsha:calls=(\d+)/.exec(stats)?.[1] ?? 0);
-}
-
-/** Keeps IN_FLIGHT calls going for a while; calls per second and event-loop CPU per call. */
-async function perSecond(call) {
-  let calls = 0;
-  const cpu = process.cpuUsage();
-  const start = performance.now();
-  const worker = async () => {
-    while (performance.now() - start < ROUND_MS) {
-      await call();
-      calls++;
-    }
-  };
-  await Promise.all(Array.from({ length: IN_FLIGHT }, worker));
-  const { user, system } = process.cpuUsage(cpu);
-  return { perSecond: calls / ((performance.now() - start) / 1000), cpuUs: (user + system) / calls };
-}
 
 /** The peers of bench/peers-lib that remember refusals, where they are installed: calls that end when decided. */
 async function peers(name, windowMs) {
@@ -76,7 +54,7 @@ async function compareSpeed(per, every, windowMs, hold) {
   const figures = Object.fromEntries(Object.keys(sides).map((side) => [side, { speed: [], cpuUs: [] }]));
   for (let round = -1; round < ROUNDS; round++) {
     for (const [side, call] of Object.entries(sides)) {
-      const { perSecond: speed, cpuUs } = await perSecond(call);
+      const { perSecond: speed, cpuUs } = await keepGoing(call, IN_FLIGHT, ROUND_MS);
       if (round < 0) continue;
       figures[side].speed.push(speed);
       figures[side].cpuUs.push(cpuUs);
@@ -91,18 +69,12 @@ async function compareSpeed(per, every, windowMs, hold) {
   }
 }
 
-/** Asks `rate * OVERLOAD` times a second, evenly; what was asked, admitted, and run by the server. */
+/** Asks `rate * OVERLOAD` times a second, evenly; scripts run a decision, and what was admitted a second. */
 async function overload(limiter, rate) {
   await limiter.charge('hot', rate);
-  await scriptsRun();
-  const [answers, start] = [[], performance.now()];
-  for (let passed = 0; passed < SECONDS; passed = (performance.now() - start) / 1000) {
-    while (answers.length < passed * rate * OVERLOAD) answers.push(limiter.decide('hot'));
-    await new Promise((resolve) => setTimeout(resolve, 1));
-  }
-  const decisions = await Promise.all(answers);
-  const admitted = decisions.filter(({ allowed }) => allowed).length;
-  return { calls: (await scriptsRun()) / decisions.length, admitted: admitted / SECONDS };
+  const call = () => limiter.decide('hot');
+  const { calls, admitted } = await paced(ioredis, call, rate * OVERLOAD, SECONDS * 1000);
+  return { calls, admitted: admitted / SECONDS };
 }
 
 async function compareCalls() {

@@ -5,6 +5,7 @@ import { createRequire } from 'node:module';
 import { Redis } from 'ioredis';
 import { createLimiter, tokenBucket } from '../packages/comporta/dist/index.js';
 import { ioredisPreset, redisStore } from '../packages/comporta/dist/redis.js';
+import { keepGoing, paced, scriptsRun } from './lib/calls.mjs';
 import { startRedis } from './lib/redis.mjs';
 import { formatRatios, median } from './lib/stats.mjs';
 
@@ -28,28 +29,11 @@ const leased = of('leased', { lease, instances: 1 });
 const large = of('large', { lease: { ...lease, maxOvershoot: 10 * UNITS }, instances: 1 });
 const plain = of('plain', {});
 
-async function scriptsRun() {
-  const stats = await ioredis.info('commandstats');
-  await ioredis.config('RESETSTAT');
-  return Number(/cmdstat_evalsha:calls=(\d+)/.exec(stats)?.[1] ?? 0);
-}
-
 /** Keeps so many calls going for a while. */
 async function measure(call, inFlight) {
-  await scriptsRun();
-  let calls = 0;
-  const cpu = process.cpuUsage();
-  const start = performance.now();
-  const worker = async () => {
-    while (performance.now() - start < ROUND_MS) {
-      await call();
-      calls++;
-    }
-  };
-  await Promise.all(Array.from({ length: inFlight }, worker));
-  const seconds = (performance.now() - start) / 1000;
-  const { user, system } = process.cpuUsage(cpu);
-  return { perSecond: calls / seconds, cpuUs: (user + system) / calls, scripts: (await scriptsRun()) / calls };
+  await scriptsRun(ioredis);
+  const { calls, ...figures } = await keepGoing(call, inFlight, ROUND_MS);
+  return { ...figures, scripts: (await scriptsRun(ioredis)) / calls };
 }
 
 /** The exact peer of bench/peers-lib that does most, where it is installed. */
@@ -100,18 +84,23 @@ const sides = { 'no lease': cold(plain), 'with leases': cold(leased) };
 const cpuOf = await compare(`\n${COLD} subjects, none of them hot`, 64, sides);
 console.log(`  CPU of a decision with leases / without: ${(cpuOf('with leases') / cpuOf('no lease')).toFixed(2)}`);
 
-/** Asks so often, evenly; scripts run a decision, and what was admitted in a second. */
-async function loaded(limiter, perSecond) {
-  await limiter.charge('hot', RATE);
-  await scriptsRun();
-  const [answers, start] = [[], performance.now()];
-  for (let passed = 0; passed < 1; passed = (performance.now() - start) / 1000) {
-    while (answers.length < passed * perSecond) answers.push(limiter.decide('hot'));
-    await new Promise((resolve) => setTimeout(resolve, 1));
+console.log(
+  `\nOne hot subject, ${RATE} decisions a second at a steady pace: the middle of ${ROUNDS} interleaved rounds`,
+);
+const steady = { 'no lease': [], [`lease of ${UNITS}`]: [] };
+for (let round = -1; round < ROUNDS; round++) {
+  for (const side of Object.keys(steady)) {
+    const limiter = side === 'no lease' ? plain : leased;
+    const figures = await paced(ioredis, () => limiter.decide('hot'), RATE, ROUND_MS);
+    if (round >= 0) steady[side].push(figures);
   }
-  const decisions = await Promise.all(answers);
-  const admitted = decisions.filter(({ allowed }) => allowed).length;
-  return { calls: (await scriptsRun()) / decisions.length, admitted };
+}
+for (const [side, rounds] of Object.entries(steady)) {
+  const of = (figure) => median(rounds.map(figure));
+  const after = (part) => of(({ tookUs }) => tookUs[Math.floor(tookUs.length * part)]).toFixed(1);
+  const waited = of(({ waited, asked }) => (100 * waited) / asked).toFixed(1);
+  const words = [`p50 ${after(0.5)} us, p99 ${after(0.99)} us`, `${waited} % waited`];
+  console.log(`  ${side.padEnd(16)} ${words.join(', ')}, ${of(({ calls }) => calls).toFixed(3)} scripts a decision`);
 }
 
 console.log(
@@ -129,7 +118,8 @@ for (const load of LOADS) {
       ...shared,
       ...options,
     });
-    const { calls, admitted } = await loaded(limiter, load * RATE);
+    await limiter.charge('hot', RATE);
+    const { calls, admitted } = await paced(ioredis, () => limiter.decide('hot'), load * RATE, 1000);
     words.push(`${side} ${calls.toFixed(3)} calls, ${admitted} a second`);
     await limiter.close();
   }

@@ -132,6 +132,40 @@ test.each([
   },
 );
 
+test('a server is not taken for a far one when calls take long because others are before them', async () => {
+  const { ask, calls, clock } = batching();
+  void ask('first');
+  await calls.splice(0)[0]?.answer();
+  for (const item of range(4)) void ask(item);
+  await clock.pass(40);
+  for (const call of calls.splice(0)) await call.answer();
+  for (const item of range(4)) void ask(item);
+  expect(calls.splice(0)).toHaveLength(4);
+  for (const item of ['a', 'b', 'c', 'd']) {
+    void ask(item);
+    await nextTurn();
+  }
+  expect(calls.map(({ items }) => items.join())).toEqual(['a', 'b', 'c']);
+});
+
+test('nor is it for good when the first call took long', async () => {
+  const { ask, calls, clock } = batching();
+  for (const item of range(4)) void ask(item);
+  await clock.pass(30);
+  for (const call of calls.splice(0)) await call.answer();
+  for (let i = 0; i < 20; i++) {
+    for (const item of range(2)) void ask(item);
+    for (const call of calls.splice(0)) await call.answer();
+  }
+  for (const item of range(4)) void ask(item);
+  expect(calls.splice(0)).toHaveLength(4);
+  for (const item of ['a', 'b', 'c', 'd']) {
+    void ask(item);
+    await nextTurn();
+  }
+  expect(calls.map(({ items }) => items.join())).toEqual(['a', 'b', 'c']);
+});
+
 test('what fills a call goes whatever is in flight', async () => {
   const { ask, itemsOf } = await filled();
   for (let i = 0; i < ITEMS_MAX; i++) void ask(String(i));

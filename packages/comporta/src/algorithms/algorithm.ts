@@ -34,8 +34,11 @@ export interface Algorithm<State = unknown> {
   compile(settings: Readonly<Record<string, number | string | undefined>>): CompiledLimit;
   /** Brings a state to `now` and says whether `cost` fits. Reads only; `undefined`: never seen. */
   evaluate(state: State | undefined, now: number, cost: number, args: readonly number[]): Evaluation<State>;
-  /** The state after a charge; may reuse the evaluated one. Cost 0 stores it as evaluated, after a clock step. */
-  commit(state: State, now: number, cost: number, args: readonly number[], holder: string): State;
+  /**
+   * The state after a charge; may reuse the evaluated one, or `stored`, which that came from and nobody needs any
+   * more: a record that is written again costs less than a new one. Cost 0 stores it as evaluated, after a clock step.
+   */
+  commit(state: State, now: number, cost: number, args: readonly number[], holder: string, stored?: State): State;
   /** What an evaluated or committed state means for a caller. */
   describe(state: State, now: number, args: readonly number[]): Description;
   /**

@@ -3,8 +3,8 @@ import { DURATION_MAX_MS, UNITS_MAX, USE_MAX } from './ranges.js';
 import { shareWindow } from './share.js';
 
 interface State {
-  readonly startMs: number;
-  readonly count: number;
+  startMs: number;
+  count: number;
 }
 
 const params: Readonly<Record<string, Param>> = {
@@ -32,7 +32,9 @@ export const fixedWindow: Algorithm<State> = {
   },
 
   evaluate(state, now, cost, args) {
-    const [limit, window, aligned] = args as [number, number, number];
+    const limit = args[0] as number;
+    const window = args[1] as number;
+    const aligned = args[2] as number;
     let startMs = aligned === 1 ? now - (now % window) : now;
     let count = 0;
     let stepped = false;
@@ -46,10 +48,17 @@ export const fixedWindow: Algorithm<State> = {
     return { state: { startMs, count }, retryAfterMs, stepped };
   },
 
-  commit: ({ startMs, count }, _now, cost) => ({ startMs, count: Math.min(USE_MAX, count + cost) }),
+  commit({ startMs, count }, _now, cost, _args, _holder, stored) {
+    const charged = Math.min(USE_MAX, count + cost);
+    if (stored === undefined) return { startMs, count: charged };
+    stored.startMs = startMs;
+    stored.count = charged;
+    return stored;
+  },
 
   describe({ startMs, count }, now, args) {
-    const [limit, window] = args as [number, number];
+    const limit = args[0] as number;
+    const window = args[1] as number;
     const leftMs = count === 0 ? 0 : startMs + window - now;
     return { remaining: Math.max(0, limit - count), resetAfterMs: leftMs, nextAfterMs: leftMs };
   },

@@ -47,9 +47,11 @@ export const slidingWindow: Algorithm<State> = {
   },
 
   evaluate(state, now, cost, args) {
-    const [limit, window] = args as [number, number];
-    const ahead = Math.max(0, (state?.entries.at(-1)?.atUs ?? now) - now);
-    const entries = ahead > 0 ? moved(state?.entries ?? [], ahead, 0) : (state?.entries ?? []);
+    const limit = args[0] as number;
+    const window = args[1] as number;
+    const stored = state === undefined ? [] : state.entries;
+    const ahead = Math.max(0, (lastOf(stored)?.atUs ?? now) - now);
+    const entries = ahead > 0 ? moved(stored, ahead, 0) : stored;
     const used = usedFrom(entries, firstAfter(entries, now - window));
     const fits = cost <= Math.max(0, limit - used);
     const retryAfterMs = cost > limit ? -1 : fits ? 0 : waitFor(entries, used + cost - limit, now, window);
@@ -61,7 +63,7 @@ export const slidingWindow: Algorithm<State> = {
     const { entries } = state;
     const first = firstAfter(entries, now - (args[1] as number));
     if (first > 0) entries.splice(0, first);
-    let total = entries.at(-1)?.total ?? 0;
+    let total = lastOf(entries)?.total ?? 0;
     if (total + cost > TOTAL_MAX) {
       const used = usedFrom(entries, 0);
       entries.splice(0, entries.length, ...moved(entries, 0, total - used));
@@ -73,12 +75,13 @@ export const slidingWindow: Algorithm<State> = {
   },
 
   describe({ entries }, now, args) {
-    const [limit, window] = args as [number, number];
+    const limit = args[0] as number;
+    const window = args[1] as number;
     const used = usedFrom(entries, firstAfter(entries, now - window));
     const remaining = Math.max(0, limit - used);
     if (used === 0) return { remaining, resetAfterMs: 0, nextAfterMs: 0 };
     const nextAfterMs = waitFor(entries, used + remaining + 1 - limit, now, window);
-    return { remaining, resetAfterMs: toMs((entries.at(-1) as Entry).atUs + window - now), nextAfterMs };
+    return { remaining, resetAfterMs: toMs((lastOf(entries) as Entry).atUs + window - now), nextAfterMs };
   },
 
   /** All of it as late as the last entry is. */
@@ -143,13 +146,17 @@ export const slidingWindow: Algorithm<State> = {
 
 const toMs = (us: number): number => Math.ceil(us / 1000);
 
+/** `at(-1)` is slower. */
+const lastOf = (entries: readonly Entry[]): Entry | undefined => entries[entries.length - 1];
+
 /** Index of the first entry later than `bound`; the length when there is none. */
 function firstAfter(entries: readonly Entry[], bound: number): number {
-  return bisect(0, entries.length, (i) => (entries[i] as Entry).atUs > bound);
+  return firstAbove(bound, timeOf, entries, 0, entries.length);
 }
 
 function usedFrom(entries: readonly Entry[], first: number): number {
-  const [head, last] = [entries[first], entries.at(-1)];
+  const head = entries[first];
+  const last = lastOf(entries);
   return head === undefined || last === undefined ? 0 : last.total - head.total + head.cost;
 }
 
@@ -158,7 +165,7 @@ function waitFor(entries: readonly Entry[], excess: number, now: number, window:
   const first = firstAfter(entries, now - window);
   const head = entries[first] as Entry;
   const target = head.total - head.cost + excess;
-  const leaving = bisect(first, entries.length - 1, (i) => (entries[i] as Entry).total >= target);
+  const leaving = firstAbove(target - 1, totalOf, entries, first, entries.length - 1);
   return toMs((entries[leaving] as Entry).atUs + window - now);
 }
 
@@ -176,11 +183,30 @@ function lessened(entries: readonly Entry[], index: number, amount: number): Ent
   return isLate ? [...before, ...rest, ...moved(after, 0, amount)] : [...moved(before, 0, -amount), ...rest, ...after];
 }
 
-/** Smallest i in [low, high) for which `holds`, else `high`; `holds` must be monotonic. */
-function bisect(low: number, high: number, holds: (i: number) => boolean): number {
+const timeOf = ({ atUs }: Entry): number => atUs;
+const totalOf = ({ total }: Entry): number => total;
+
+/**
+ * Smallest index in [from, to) of an entry of which `number`, which grows along the log, is above `bound`; else `to`.
+ * Goes from the front in steps that double, and then by halves: what is looked for mostly stands near the front, and
+ * each look at an entry may have to wait for memory.
+ */
+function firstAbove(
+  bound: number,
+  number: (entry: Entry) => number,
+  entries: readonly Entry[],
+  from: number,
+  to: number,
+): number {
+  let low = from;
+  let high = to;
+  for (let i = low; i < high; i += i - from + 1) {
+    if (number(entries[i] as Entry) > bound) high = i;
+    else low = i + 1;
+  }
   while (low < high) {
     const middle = (low + high) >>> 1;
-    if (holds(middle)) high = middle;
+    if (number(entries[middle] as Entry) > bound) high = middle;
     else low = middle + 1;
   }
   return low;

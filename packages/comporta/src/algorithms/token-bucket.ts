@@ -10,9 +10,9 @@ import { shareOf } from './share.js';
  * the scale that `used` was counted in.
  */
 interface State {
-  readonly used: number;
-  readonly atUs: number;
-  readonly token: number;
+  used: number;
+  atUs: number;
+  token: number;
 }
 
 /** Buckets that fill within a second count in microseconds, for a millisecond may fill them; others in milliseconds. */
@@ -53,15 +53,19 @@ export const tokenBucket: Algorithm<State> = {
   },
 
   evaluate(state, nowUs, cost, args) {
-    const [full, token, rate, tick] = args as [number, number, number, number];
-    const atUs = nowUs - (nowUs % tick);
+    // Read one by one: this is done for each decision, and taking a list apart costs ten times as much.
+    const full = args[0] as number;
+    const token = args[1] as number;
+    const rate = args[2] as number;
+    const tick = args[3] as number;
+    const atUs = Math.floor(nowUs / tick) * tick;
     let used = 0;
     let stepped = false;
     if (state !== undefined) {
       used = rescale(state, token);
       stepped = atUs < state.atUs;
-      const elapsed = stepped ? 0 : Math.floor((atUs - state.atUs) / tick);
-      used = elapsed >= used / rate ? 0 : used - elapsed * rate;
+      const refilled = stepped ? 0 : Math.floor((atUs - state.atUs) / tick) * rate;
+      used = refilled >= used ? 0 : used - refilled;
     }
     const needed = cost * token;
     // After a capacity was lowered more may be used than fits: it drains first, so that no process forgets it.
@@ -70,10 +74,20 @@ export const tokenBucket: Algorithm<State> = {
     return { state: { used, atUs, token }, retryAfterMs, stepped };
   },
 
-  commit: ({ used, atUs, token }, _now, cost) => ({ used: Math.min(USE_MAX, used + cost * token), atUs, token }),
+  commit({ used, atUs, token }, _now, cost, _args, _holder, stored) {
+    const charged = Math.min(USE_MAX, used + cost * token);
+    if (stored === undefined) return { used: charged, atUs, token };
+    stored.used = charged;
+    stored.atUs = atUs;
+    stored.token = token;
+    return stored;
+  },
 
   describe({ used }, _now, args) {
-    const [full, token, rate, tick] = args as [number, number, number, number];
+    const full = args[0] as number;
+    const token = args[1] as number;
+    const rate = args[2] as number;
+    const tick = args[3] as number;
     const remaining = Math.max(0, Math.floor((full - used) / token));
     return {
       remaining,
@@ -91,7 +105,7 @@ export const tokenBucket: Algorithm<State> = {
     return { used, atUs: nowUs - (nowUs % tick), token };
   },
 
-  ttlMs: ({ used }, _now, [, , rate, tick]) => toMs(used, rate as number, tick as number) + TTL_MARGIN_MS,
+  ttlMs: ({ used }, _now, args) => toMs(used, args[2] as number, args[3] as number) + TTL_MARGIN_MS,
 
   capacity: ([full, token]) => (full as number) / (token as number),
 

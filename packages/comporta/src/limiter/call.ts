@@ -77,6 +77,25 @@ export class Call implements CallStart, Question<MaybePromise<Decision>> {
   }
 }
 
+/**
+ * Decides where the store does so at once: a {@link Call}, which is there to wait, would cost a fifth of the decision.
+ * `undefined`: nothing was decided.
+ */
+export function replyAtOnce(
+  kind: Kind,
+  subject: string,
+  cost: number,
+  id: string,
+  options: CallOptions | undefined,
+  { guard: { here }, terms }: Variant,
+): StoreReply | undefined {
+  if (here === undefined || (kind !== 'consume' && kind !== 'peek') || options?.signal?.aborted === true) {
+    return undefined;
+  }
+  const reply = here[kind](subject, cost, undefined, terms, id) as StoreReply;
+  return reply.terms === undefined ? reply : undefined;
+}
+
 /** What was granted passes, whatever a further request would have to wait. */
 export const granted = (reply: ActionReply): StoreReply =>
   reply.word > 0 ? { ...reply, numbers: reply.numbers.map((number, i) => (i % 4 === 1 ? 0 : number)) } : reply;

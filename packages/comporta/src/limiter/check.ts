@@ -22,8 +22,8 @@ export function checkCost(
   );
 }
 
-/** Throws `ERR_OPTION` for what cannot be meant: a mistyped cost must not count as 1 in silence. */
-export function checkCall(options: CallOptions): void {
+/** What a call costs; throws for what cannot be meant: a mistyped cost must not count as 1 in silence. */
+export function checkCall(options: CallOptions): number {
   if (typeof options !== 'object' || options === null) {
     throw refusal('options', `expected { cost, signal, timeoutMs, plan, shadow }, got ${show(options)}`);
   }
@@ -32,7 +32,8 @@ export function checkCall(options: CallOptions): void {
       throw refusal(name, 'unknown option of a call; there are cost, signal, timeoutMs, plan and shadow');
     }
   }
-  const { signal, timeoutMs } = options;
+  const { cost = 1, signal, timeoutMs } = options;
+  checkCost(cost, 0);
   if (timeoutMs !== undefined && !(typeof timeoutMs === 'number' && timeoutMs >= 0)) {
     throw refusal('timeoutMs', `expected milliseconds of at least 0, got ${show(timeoutMs)}`);
   }
@@ -42,6 +43,7 @@ export function checkCall(options: CallOptions): void {
   ) {
     throw refusal('signal', `expected an AbortSignal such as controller.signal, got ${show(signal)}`);
   }
+  return cost;
 }
 
 /** Throws `ERR_OPTION` unless a decision is one of the policy. */

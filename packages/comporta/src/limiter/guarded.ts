@@ -6,7 +6,7 @@ import type { LimiterEvents, Listener } from '../core/events.js';
 import { checkSubject } from '../stores/keyspace.js';
 import type { ActionReply, MaybePromise, StoreReply } from '../stores/store.js';
 import { Actions } from './actions.js';
-import { Call, granted, type LimiterParts } from './call.js';
+import { Call, granted, type LimiterParts, replyAtOnce } from './call.js';
 import { checkCall, checkCost, checkDecision, checkListener, checkRefund } from './check.js';
 import { isLook, nextId, nextLookId, toDecision } from './decision.js';
 import type { AcquireOptions, Lease } from './lease.js';
@@ -181,10 +181,17 @@ export class GuardedLimiter implements Limiter {
   ): Answer {
     const { plan, clock, told } = this.#parts;
     const id = kind === 'peek' ? nextLookId() : nextId();
-    const sinceUs = plan.haveTerms === true ? clock.nowUs() : 0;
     const variant = this.#variants.of(subject, options?.plan);
+    const startedMs = told.start();
+    const reply = replyAtOnce(kind, subject, cost, id, options, variant);
+    if (reply !== undefined) {
+      const decision = toDecision(this.policy, variant.limits, subject, cost, id, reply);
+      if (isTold) told.tell(decision, options?.shadow, startedMs);
+      return decision;
+    }
+    const sinceUs = plan.haveTerms === true ? clock.nowUs() : 0;
     const start = { kind, subject, cost, id, options, isTold, holdMs };
-    return this.#put(new Call(start, variant, told.start(), sinceUs, this.#word));
+    return this.#put(new Call(start, variant, startedMs, sinceUs, this.#word));
   }
 
   /** For the first that waits. Called by timers: what `planOf` throws must reach who waits and nobody else. */
@@ -231,11 +238,7 @@ export class GuardedLimiter implements Limiter {
   #check(subject: string, options: CallOptions | undefined): number {
     this.#assertOpen();
     checkSubject(subject);
-    if (options === undefined) return 1;
-    checkCall(options);
-    const { cost = 1 } = options;
-    checkCost(cost, 0);
-    return cost;
+    return options === undefined ? 1 : checkCall(options);
   }
 
   #assertOpen(): void {

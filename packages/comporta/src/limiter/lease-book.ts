@@ -1,5 +1,6 @@
 import type { Emitter, LimiterEvents } from '../core/events.js';
 import type { Clock } from '../core/time.js';
+import type { MaybePromise } from '../stores/store.js';
 import { LEAST_UNITS, type LeaseRule } from './lease-rule.js';
 import { type Ended, UnitLease } from './unit-lease.js';
 
@@ -14,6 +15,8 @@ export interface Leased {
   readonly lease: UnitLease;
   /** Whose limits it is of. */
   readonly by: Lessee;
+  /** Units are on their way for which nobody waits. */
+  coming: MaybePromise<void>;
   /** The subject was forgotten in the store: what it granted before is not there any more. */
   isForgotten: boolean;
 }
@@ -82,7 +85,7 @@ export class LeaseBook {
     if (known !== undefined) return known.by === by ? known : undefined;
     if (!this.#isHot(name) || this.#leased.size >= SUBJECTS_MAX || this.#isClosed || !this.#mayLease())
       return undefined;
-    const leased = { name, subject, lease: new UnitLease(), by, isForgotten: false };
+    const leased = { name, subject, lease: new UnitLease(), by, coming: undefined, isForgotten: false };
     this.#leased.set(name, leased);
     this.#stopTimer ??= this.#startTimer();
     return leased;
@@ -94,7 +97,7 @@ export class LeaseBook {
     if (leased === undefined) return;
     this.#leased.delete(name);
     leased.isForgotten = isForgotten;
-    this.giveBack(leased, leased.lease.end(this.nowUs()));
+    void this.#endAll(leased, 'end');
   }
 
   /** Never rejects; what is not given back in time is as if used. */
@@ -112,8 +115,16 @@ export class LeaseBook {
     const { policy, owner = PROCESS } = this.#options;
     if (holders.get(owner)?.get(policy) === this) holders.get(owner)?.delete(policy);
     const all = [...this.#leased.values()];
+    await Promise.all(all.map(({ coming }) => coming));
     this.#leased.clear();
-    await Promise.all(all.map((leased) => this.giveBack(leased, leased.lease.end(this.nowUs()))));
+    await Promise.all(all.map((leased) => this.#endAll(leased, 'end')));
+  }
+
+  /** The grant in use, and the one after it. */
+  async #endAll(leased: Leased, how: 'end' | 'lapse'): Promise<void> {
+    const nowUs = this.nowUs();
+    const ended = [leased.lease[how](nowUs), leased.lease[how](nowUs)];
+    await Promise.all(ended.map((each) => this.giveBack(leased, each)));
   }
 
   #isHot(name: string): boolean {
@@ -141,7 +152,7 @@ export class LeaseBook {
     return this.#options.clock.startTimer(this.rule.lastsMs / 2, () => {
       const nowUs = this.nowUs();
       for (const leased of this.#leased.values()) {
-        void this.giveBack(leased, leased.lease.lapse(nowUs));
+        void this.#endAll(leased, 'lapse');
         if (leased.lease.isIdle(nowUs)) this.#leased.delete(leased.name);
       }
       this.#stopTimer = this.#leased.size > 0 ? this.#startTimer() : undefined;

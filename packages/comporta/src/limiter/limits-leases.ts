@@ -1,5 +1,6 @@
 import type { Limit } from '../algorithms/algorithm.js';
 import type { Waiter } from '../core/waiting.js';
+import type { Asker } from '../resilience/asker.js';
 import type { UnitLeases } from '../resilience/question.js';
 import { Batcher } from '../stores/batch.js';
 import { shortSubject } from '../stores/keyspace.js';
@@ -27,6 +28,12 @@ type Answer = MaybePromise<StoreReply>;
 
 type Operation = 'consume' | 'peek';
 
+/** How leases reach the store for nobody who waits. */
+export interface Unwaited {
+  readonly asker: Asker;
+  refund(charge: Charge): Promise<unknown>;
+}
+
 /** Those of one subject who wait while its units are fetched, and are then asked for together. */
 const TOGETHER_MAX = 256;
 
@@ -38,20 +45,15 @@ export class LimitsLeases implements UnitLeases, Lessee {
   readonly #units: number;
   /** By limit: it begins anew for everybody at once. */
   readonly #areBounded: readonly boolean[];
-  readonly #refund: (charge: Charge) => Promise<unknown>;
+  readonly #unwaited: Unwaited;
   readonly #batcher: Batcher<Item, Answer>;
 
-  constructor(
-    book: LeaseBook,
-    store: PolicyStore,
-    limits: Plan['limits'],
-    refund: (charge: Charge) => Promise<unknown>,
-  ) {
+  constructor(book: LeaseBook, store: PolicyStore, limits: Plan['limits'], unwaited: Unwaited) {
     this.#book = book;
     this.#store = store;
     this.#units = Math.min(...limits.map((limit) => book.rule.unitsOf(limit)));
     this.#areBounded = limits.map(isBounded);
-    this.#refund = refund;
+    this.#unwaited = unwaited;
     const carrier = {
       itemsMax: TOGETHER_MAX,
       one: async (item: Item, waiter: Waiter) => (await this.#answers([item], waiter))[0] as Answer,
@@ -64,7 +66,11 @@ export class LimitsLeases implements UnitLeases, Lessee {
     if (this.#book.size === 0) return undefined;
     const leased = this.#book.get(shortSubject(subject));
     if (leased?.by !== this) return undefined;
-    return leased.lease[operation === 'peek' ? 'peek' : 'take'](cost, this.#book.nowUs());
+    const nowUs = this.#book.nowUs();
+    if (operation === 'peek') return leased.lease.peek(cost, nowUs);
+    const reply = this.#take(leased, cost, nowUs);
+    if (leased.lease.isLow(nowUs)) this.#fetchNext(leased, nowUs);
+    return reply;
   }
 
   ask(operation: Operation, subject: string, cost: number, waiter: Waiter): Promise<StoreReply> | undefined {
@@ -81,25 +87,55 @@ export class LimitsLeases implements UnitLeases, Lessee {
 
   giveBack(subject: string, { grant, left }: Ended): Promise<unknown> {
     const isPart = left < grant.units;
-    return this.#refund({ subject, decisionId: grant.id, atUs: grant.atUs, amount: left, ...(isPart && { isPart }) });
+    return this.#unwaited.refund({
+      subject,
+      decisionId: grant.id,
+      atUs: grant.atUs,
+      amount: left,
+      ...(isPart && { isPart }),
+    });
   }
 
   /** Of the units that are there as far as they go; for the others the store is asked, in one call. */
   async #answers(items: readonly Item[], waiter: Waiter): Promise<readonly Answer[]> {
     const { name } = items[0] as Item;
+    const coming = this.#book.get(name)?.coming;
+    // They are here sooner than what would be asked for now.
+    if (coming !== undefined) await coming;
     const nowUs = this.#book.nowUs();
     const leased = this.#book.get(name);
     if (leased?.by !== this || leased.lease.isAsked(nowUs)) return items.map((item) => this.#plain(item));
-    const answers: (Answer | undefined)[] = items.map(({ cost }) => leased.lease.take(cost, nowUs));
+    const answers: (Answer | undefined)[] = items.map(({ cost }) => this.#take(leased, cost, nowUs));
     const others = items.filter((_, i) => answers[i] === undefined);
-    const found = others.length > 0 ? await this.#fetch(leased, others, waiter, nowUs) : [];
+    if (others.length === 0) return answers as Answer[];
+    void this.#book.giveBack(leased, leased.lease.end(nowUs));
+    const found = await this.#fetch(leased, others, waiter, nowUs);
     return answers.map((answer) => answer ?? (found.shift() as Answer));
+  }
+
+  /** Of the grant in use, else of the next one. */
+  #take(leased: Leased, cost: number, nowUs: number): StoreReply | undefined {
+    const { lease } = leased;
+    const reply = lease.take(cost, nowUs);
+    if (reply !== undefined || !lease.hasNext) return reply;
+    void this.#book.giveBack(leased, lease.end(nowUs));
+    return lease.take(cost, nowUs);
+  }
+
+  /** Before what is held is used up, so that nobody waits. */
+  #fetchNext(leased: Leased, nowUs: number): void {
+    const settle = (): void => {
+      leased.coming = undefined;
+    };
+    const start = (waiter: Waiter) => this.#fetch(leased, [], waiter, nowUs);
+    const asking = { subject: leased.subject, signal: undefined, timeoutMs: undefined, start };
+    // Failures are told of by the next who asks.
+    leased.coming = this.#unwaited.asker.ask({ ...asking, onValue: settle, onError: settle });
   }
 
   /** Asks for what is needed at once and, ahead of that, for a new lease. */
   async #fetch(leased: Leased, items: readonly Item[], waiter: Waiter, sentUs: number): Promise<Answer[]> {
     const { lease, subject } = leased;
-    void this.#book.giveBack(leased, lease.end(sentUs));
     const untilUs = sentUs + this.#book.rule.lastsMs * 1000;
     const ahead = lease.ask(this.#part(), untilUs);
     if (ahead === 0) return items.map((item) => this.#plain(item));
@@ -119,7 +155,7 @@ export class LimitsLeases implements UnitLeases, Lessee {
     const { atUs, numbers } = reply;
     const heardUs = this.#book.nowUs();
     const untilUs = this.#until(asked, numbers);
-    const base: Grant = { id: asked.id, atUs, numbers, units: 0, heardUs, untilUs };
+    const base: Grant = { id: asked.id, atUs, numbers, units: 0, sentUs: asked.sentUs, heardUs, untilUs };
     let left = reply.word;
     const answers = items.map(({ cost }): Answer | undefined => {
       // A reply is about a cost of 1; blocked subjects have no numbers, whatever is asked.
@@ -137,7 +173,7 @@ export class LimitsLeases implements UnitLeases, Lessee {
   /** Too late for use, or more than may be held by now: then it is given back at once. */
   #keep(leased: Leased, grant: Grant, isShort: boolean): void {
     const { lease, name } = leased;
-    const isKept = this.#book.get(name) === leased && !isShort && grant.units <= this.#part();
+    const isKept = this.#book.get(name) === leased && !isShort && lease.held + grant.units <= this.#part();
     if (grant.units === 0) return;
     if (isKept && grant.heardUs < grant.untilUs) lease.put(grant);
     else void this.#book.giveBack(leased, { grant, left: grant.units });

@@ -35,6 +35,8 @@ export class Variants {
   /** This process's own terms; empty without a revision. */
   readonly #own: string;
   readonly #guards: Map<Plan['limits'], Guard> = new Map();
+  /** Of limits that no terms stand for. */
+  readonly #plain: Map<Plan['limits'], Variant> = new Map();
   /** Terms as the store last told them; subjects without any are not kept. */
   readonly #stored: Map<string, string> = new Map();
   readonly #readings: Map<string, Reading> = new Map();
@@ -108,7 +110,7 @@ export class Variants {
   #under(subject: string, plan: string | undefined): Variant {
     const { table, haveTerms, revision = -1 } = this.#options;
     const own = limitsOf(table, plan);
-    if (!haveTerms) return { limits: own, guard: this.#guard(own), terms: undefined };
+    if (!haveTerms) return this.#plain.get(own) ?? this.#addPlain(own);
     const text = this.#stored.get(subject) ?? '';
     const reading = this.#read(text);
     if (!stands(reading, revision)) return this.#variant(own, { expected: this.#own, replaced: text });
@@ -133,6 +135,12 @@ export class Variants {
 
   #variant(limits: Plan['limits'], terms: Terms): Variant {
     return { limits, guard: this.#guard(limits), terms };
+  }
+
+  #addPlain(limits: Plan['limits']): Variant {
+    const variant = { limits, guard: this.#guard(limits), terms: undefined };
+    this.#plain.set(limits, variant);
+    return variant;
   }
 
   #guard(limits: Plan['limits']): Guard {

@@ -26,6 +26,8 @@ const isAdmitted = ({ numbers }: StoreReply): boolean =>
  * fails is replaced by the failure mode. `local` decides in mode `local` only.
  */
 export class Guard {
+  /** The store, where it answers at once and cannot fail: there is nothing to guard against. */
+  readonly here: PolicyStore | undefined;
   readonly #store: PolicyStore;
   readonly #local: LocalShare;
   readonly #asker: Asker;
@@ -36,6 +38,7 @@ export class Guard {
   readonly #payBack: PayBack | undefined;
 
   constructor(plan: Plan, store: PolicyStore, local: LocalShare, health: StoreHealth, options: GuardOptions) {
+    this.here = store.isLocal === true ? store : undefined;
     this.#store = store;
     this.#local = local;
     this.#asker = new Asker(store, health, options.clock, options.timeoutMs);
@@ -48,14 +51,12 @@ export class Guard {
   }
 
   decide<R>(question: Question<R>): MaybePromise<R> {
-    const { operation, subject, cost, signal } = question;
+    const { operation, subject, cost, id, signal, terms } = question;
     if (signal?.aborted === true) {
       return this.#standIn(question, new StoreError('aborted', 'the caller had aborted before the call'), '');
     }
-    const store = this.#store;
-    if (store.isLocal === true)
-      return question.word(store[operation](subject, cost, undefined, question.terms, question.id) as StoreReply);
-    return this.#decideRemotely(question);
+    if (this.here === undefined) return this.#decideRemotely(question);
+    return question.word(this.here[operation](subject, cost, undefined, terms, id) as StoreReply);
   }
 
   #decideRemotely<R>(question: Question<R>): MaybePromise<R> {

@@ -56,7 +56,8 @@ export class Batcher<Item, Reply> {
   readonly #atOnceMax: number;
   readonly #lanes: Map<string, Lane<Item, Reply>> = new Map();
   readonly #nowMs: () => number;
-  /** How long calls take lately; unknown before the first answer. */
+  #inFlight = 0;
+  /** How long the way there and back takes, by the calls of late; unknown before the first answer. */
   #tookMs: number | undefined;
 
   constructor(
@@ -105,7 +106,9 @@ export class Batcher<Item, Reply> {
     return this.#tookMs !== undefined && this.#tookMs <= limitMs * WAIT_PART;
   }
 
-  #took(ms: number): void {
+  /** What was not alone may have waited behind others, and can only show that the way is shorter. */
+  #took(ms: number, isAlone: boolean): void {
+    if (!isAlone && ms > (this.#tookMs ?? ms)) return;
     this.#tookMs = this.#tookMs === undefined ? ms : this.#tookMs + (ms - this.#tookMs) * LAST_PART;
   }
 
@@ -160,12 +163,15 @@ export class Batcher<Item, Reply> {
   #enter(lane: Lane<Item, Reply>, isAtOnce: boolean): () => void {
     const kind = isAtOnce ? 'atOnce' : 'calls';
     const sinceMs = this.#nowMs();
+    const isAlone = this.#inFlight === 0;
     let isIn = true;
+    this.#inFlight++;
     lane[kind]++;
     return () => {
       if (!isIn) return;
       isIn = false;
-      this.#took(this.#nowMs() - sinceMs);
+      this.#took(this.#nowMs() - sinceMs, isAlone);
+      this.#inFlight--;
       lane[kind]--;
       if (lane.queue.length > 0) this.#flushSoon(lane);
       else this.#closeIfIdle(lane);

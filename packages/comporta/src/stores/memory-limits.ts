@@ -33,18 +33,51 @@ export class MemoryLimits {
   }
 
   /** Decides and charges all limits or none; four numbers per limit. */
-  consume(subject: string, cost: number, at: Moment, holder: string): number[] {
-    const evaluations = this.evaluate(subject, cost, at);
-    const charge = evaluations.every(isAdmitted) ? cost : 0;
-    const numbers = new Array<number>(evaluations.length * 4);
-    // Destructuring and callbacks would cost a tenth of a decision here.
-    for (let i = 0; i < evaluations.length; i++) {
-      const evaluation = evaluations[i] as Evaluation<unknown>;
-      let state = evaluation.state;
-      if (charge > 0 || evaluation.stepped) state = this.commit(i, subject, state, charge, at, holder);
-      this.describe(numbers, i, state, evaluation.retryAfterMs, at);
-    }
+  consume(subject: string, cost: number, nowUs: number, holder: string): number[] {
+    const { length } = this.limits;
+    // Of its length from the start: a list that grows takes room for sixteen.
+    const numbers = length === 1 ? [cost, 0, 0, 0] : new Array<number>(length * 4);
+    this.#consumeFrom(0, true, subject, cost, nowUs, holder, numbers);
     return numbers;
+  }
+
+  /**
+   * Evaluates limit `i` and, by itself, those after it; on the way back, when it is known whether all of them admit,
+   * charges each. So what is between the two needs no list. Whether all admit.
+   */
+  #consumeFrom(
+    i: number,
+    isFree: boolean,
+    subject: string,
+    cost: number,
+    nowUs: number,
+    holder: string,
+    numbers: number[],
+  ): boolean {
+    const limit = this.limits[i] as Limit;
+    const table = this.#tables[i] as MemoryTable;
+    const { algorithm } = limit;
+    const nowMs = Math.floor(nowUs / 1000);
+    const args = argumentsAt(limit, nowMs);
+    const now = algorithm.clock === 'us' ? nowUs : nowMs;
+    const slot = table.find(subject, nowMs);
+    const { state: before, retryAfterMs, stepped } = algorithm.evaluate(slot?.state, now, cost, args);
+    let isAdmitted = isFree && retryAfterMs === 0;
+    if (i + 1 < this.limits.length) {
+      isAdmitted = this.#consumeFrom(i + 1, isAdmitted, subject, cost, nowUs, holder, numbers);
+    }
+    let state = before;
+    if (stepped || (isAdmitted && cost > 0)) {
+      state = algorithm.commit(before, now, isAdmitted ? cost : 0, args, holder, slot?.state);
+      const size = algorithm.sizeOf?.(state) ?? 1;
+      table.put(slot, subject, state, nowMs + algorithm.ttlMs(state, now, args), size, nowMs);
+    }
+    const { remaining, resetAfterMs, nextAfterMs } = algorithm.describe(state, now, args);
+    numbers[i * 4] = remaining;
+    numbers[i * 4 + 1] = retryAfterMs;
+    numbers[i * 4 + 2] = resetAfterMs;
+    numbers[i * 4 + 3] = nextAfterMs;
+    return isAdmitted;
   }
 
   /** Charges as much of `most` as every limit has room for. */

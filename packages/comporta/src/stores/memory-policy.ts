@@ -51,12 +51,15 @@ export class MemoryPolicy implements PolicyStore {
 
   consume(text: string, cost: number, _waiter?: Waiter, terms?: Terms, id = ''): StoreReply {
     const subject = shortSubject(text);
-    const at = this.#now();
-    const shut = this.#gates?.check(subject, at, true, terms);
-    if (shut !== undefined) return { atUs: at.us, numbers: [], ...shut };
-    const numbers = this.#limits.consume(subject, cost, at, id);
-    const punished = this.#gates !== undefined && isAvoidable(numbers) ? this.#gates.refused(subject, at) : undefined;
-    return punished === undefined ? { atUs: at.us, numbers } : { atUs: at.us, numbers: [], ...punished };
+    const atUs = this.#clock.nowUs();
+    const gates = this.#gates;
+    if (gates === undefined) return { atUs, numbers: this.#limits.consume(subject, cost, atUs, id) };
+    const at = momentOf(atUs);
+    const shut = gates.check(subject, at, true, terms);
+    if (shut !== undefined) return { atUs, numbers: [], ...shut };
+    const numbers = this.#limits.consume(subject, cost, atUs, id);
+    const punished = isAvoidable(numbers) ? gates.refused(subject, at) : undefined;
+    return punished === undefined ? { atUs, numbers } : { atUs, numbers: [], ...punished };
   }
 
   peek(text: string, cost: number, _waiter?: Waiter, terms?: Terms): StoreReply {

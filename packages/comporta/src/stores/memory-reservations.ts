@@ -32,7 +32,7 @@ export class MemoryReservations {
 
   reserve(subject: string, { id, cost, holdMs }: Reserve, at: Moment): ActionReply {
     this.#sweep(subject, at);
-    const numbers = this.#limits.consume(subject, cost, at, id);
+    const numbers = this.#limits.consume(subject, cost, at.us, id);
     const isAdmitted = numbers.every((number, i) => i % 4 !== 1 || number === 0);
     if (isAdmitted) this.#note(subject, { id, cost, atUs: at.us, untilUs: at.us + holdMs * 1000 }, at);
     return { atUs: at.us, word: isAdmitted ? 1 : 0, numbers };

@@ -1,6 +1,8 @@
-interface Slot {
+/** A subject's place in a table, as long as it has one. */
+export interface Slot {
   readonly subject: string;
   state: unknown;
+  /** 0 once it is out of the table. */
   expiresAtMs: number;
   size: number;
   /** Used since it was last passed over for eviction. */
@@ -14,9 +16,9 @@ const UNITS_PER_SUBJECT = 10;
 const SWEEP_STEPS = 2;
 
 /**
- * A bounded map from subject to state. No timers: each charge looks at a few slots in turn and drops
- * the expired. When full, the oldest slot goes that is expired or was not used since it was last passed
- * over (second chance), so a flood of new subjects does not push out a busy one.
+ * A bounded map from subject to state. No timers: while any may have expired, each charge looks at a few slots in
+ * turn and drops those that have. When full, the oldest slot goes that is expired or was not used since it was
+ * last passed over (second chance), so a flood of new subjects does not push out a busy one.
  */
 export class MemoryTable {
   readonly #slots: Map<string, Slot> = new Map();
@@ -24,10 +26,13 @@ export class MemoryTable {
   readonly #onLoss: (() => void) | undefined;
   #units = 0;
   // Iterators that go on where they stopped: one from the start would first step over all that was deleted there.
-  #cursor: Iterator<Slot> = this.#slots.values();
-  /** Only while there are evictions: an iterator that stands still keeps every table that the map outgrew. */
+  // Only while they are used: one that stands still keeps every table that the map outgrew.
+  #cursor: Iterator<Slot> | undefined;
   #hand: Iterator<Slot> | undefined;
-  #hasEvicted = false;
+  #setsSinceEviction = 0;
+  /** No slot expires before; and none of those that the cursor has passed, or that were set since it started. */
+  #soonestMs = Number.POSITIVE_INFINITY;
+  #soonestPassedMs = Number.POSITIVE_INFINITY;
 
   /** `onLoss` is told of every state that had to go although it still counted. */
   constructor(maxSubjects: number, onLoss?: () => void) {
@@ -41,12 +46,17 @@ export class MemoryTable {
 
   /** Reading is using: a subject that is being refused must not be pushed out, or it would start afresh. */
   get(subject: string, nowMs: number): unknown {
+    return this.find(subject, nowMs)?.state;
+  }
+
+  /** As {@link MemoryTable.get}, for {@link MemoryTable.put}. */
+  find(subject: string, nowMs: number): Slot | undefined {
     const slot = this.#slots.get(subject);
     if (slot === undefined) return undefined;
     slot.touched = true;
-    if (slot.expiresAtMs > nowMs) return slot.state;
+    if (slot.expiresAtMs > nowMs) return slot;
     // Gone for good, as on a server: a clock that steps back must not bring it back.
-    this.delete(subject);
+    this.#drop(slot);
     return undefined;
   }
 
@@ -57,24 +67,47 @@ export class MemoryTable {
   }
 
   set(subject: string, state: unknown, expiresAtMs: number, size: number, nowMs: number): void {
-    for (let i = 0; i < SWEEP_STEPS; i++) this.#sweepOne(nowMs);
-    let slot = this.#slots.get(subject);
-    if (slot === undefined) {
-      slot = { subject, state, expiresAtMs, size: 0, touched: false };
-      this.#slots.set(subject, slot);
-    } else {
-      slot.touched = true;
-    }
+    this.put(this.find(subject, nowMs), subject, state, expiresAtMs, size, nowMs);
+  }
+
+  /** As {@link MemoryTable.set}, where the subject's slot was found before at the same time. */
+  put(
+    found: Slot | undefined,
+    subject: string,
+    state: unknown,
+    expiresAtMs: number,
+    size: number,
+    nowMs: number,
+  ): void {
+    if (nowMs >= this.#soonestMs) this.#sweep(nowMs);
+    // The listener that is told of a loss may have changed the table since.
+    const slot = found !== undefined && found.expiresAtMs > nowMs ? found : this.#slotOf(subject);
     this.#units += size - slot.size;
     slot.state = state;
     slot.expiresAtMs = expiresAtMs;
     slot.size = size;
-    while (this.#isOverfull()) this.#evictOne(slot, nowMs);
+    if (expiresAtMs < this.#soonestPassedMs) this.#expects(expiresAtMs);
+    if (this.#hand !== undefined || this.#isOverfull()) this.#makeRoom(slot, nowMs);
   }
 
   delete(subject: string): boolean {
-    this.#units -= this.#slots.get(subject)?.size ?? 0;
-    return this.#slots.delete(subject);
+    const slot = this.#slots.get(subject);
+    if (slot !== undefined) this.#drop(slot);
+    return slot !== undefined;
+  }
+
+  #slotOf(subject: string): Slot {
+    const known = this.#slots.get(subject);
+    if (known !== undefined) return known;
+    const slot: Slot = { subject, state: undefined, expiresAtMs: 0, size: 0, touched: false };
+    this.#slots.set(subject, slot);
+    return slot;
+  }
+
+  #drop(slot: Slot): void {
+    this.#units -= slot.size;
+    slot.expiresAtMs = 0;
+    this.#slots.delete(slot.subject);
   }
 
   #isOverfull(): boolean {
@@ -82,21 +115,36 @@ export class MemoryTable {
     return size > this.#maxSubjects || (this.#units > this.#maxSubjects * UNITS_PER_SUBJECT && size > 1);
   }
 
-  #sweepOne(nowMs: number): void {
-    const next = this.#cursor.next();
-    if (next.done === true) {
-      this.#cursor = this.#slots.values();
-      if (!this.#hasEvicted) this.#hand = undefined;
-      this.#hasEvicted = false;
-      return;
+  #sweep(nowMs: number): void {
+    for (let i = 0; i < SWEEP_STEPS; i++) {
+      if (this.#cursor === undefined) {
+        this.#cursor = this.#slots.values();
+        this.#soonestPassedMs = Number.POSITIVE_INFINITY;
+      }
+      const next = this.#cursor.next();
+      if (next.done === true) {
+        this.#cursor = undefined;
+        this.#soonestMs = this.#soonestPassedMs;
+        return;
+      }
+      const slot = next.value;
+      if (slot.expiresAtMs <= nowMs) this.#drop(slot);
+      else if (slot.expiresAtMs < this.#soonestPassedMs) this.#soonestPassedMs = slot.expiresAtMs;
     }
-    const { subject, expiresAtMs } = next.value;
-    if (expiresAtMs <= nowMs) this.delete(subject);
+  }
+
+  #expects(expiresAtMs: number): void {
+    this.#soonestPassedMs = expiresAtMs;
+    if (expiresAtMs < this.#soonestMs) this.#soonestMs = expiresAtMs;
+  }
+
+  #makeRoom(charged: Slot, nowMs: number): void {
+    if (++this.#setsSinceEviction > this.#slots.size) this.#hand = undefined;
+    for (; this.#isOverfull(); this.#setsSinceEviction = 0) this.#evictOne(charged, nowMs);
   }
 
   /** Never `charged` itself: what was just admitted must count. */
   #evictOne(charged: Slot, nowMs: number): void {
-    this.#hasEvicted = true;
     for (;;) {
       this.#hand ??= this.#slots.values();
       const next = this.#hand.next();
