@@ -16,6 +16,7 @@ const slow = [
   'tests/unit/server-{api,admin}/{fuzz,routes}.test.ts',
   'tests/unit/stores/memory-{tables,growth}.test.ts',
   'tests/unit/limiter/unit-lease-bounds.test.ts',
+  'tests/property/fleet.test.ts',
 ];
 /** Times are measured on machines that others use too: what fails twice in a row is a fault. */
 const measured = { ...real, retry: 1 };
@@ -50,7 +51,12 @@ export default defineConfig({
       {
         // Timing counts and each file starts many servers: one file at a time, with nothing beside it.
         extends: true,
-        test: { name: 'alone', include: ['tests/{cluster,chaos}/**/*.test.ts'], fileParallelism: false, ...measured },
+        test: {
+          name: 'alone',
+          include: ['tests/{cluster,chaos,speed}/**/*.test.ts'],
+          fileParallelism: false,
+          ...measured,
+        },
       },
     ],
   },

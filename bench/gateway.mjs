@@ -1,10 +1,13 @@
-// What the decision costs a gateway: the same proxy with policies and without, in memory, in turns.
+// What the decision costs a gateway: the same proxy with policies and without, in memory, in turns; and nginx with its
+// `limit_req` and without beside them, where it is installed (`node scripts/install-proxies.mjs`), with one worker.
 //   npm run build && node bench/gateway.mjs [--rounds 7] [--seconds 3] [--connections 32]
-// Prints requests per second and gateway CPU per request of each round, and their ratios.
+// Prints requests per second, and per second of processor time of each proxy, and the ratios of each with limits to
+// the same without. All share the machine with the load and the upstream: what a proxy costs is its processor time.
 import { createServer } from 'node:http';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { load, measure, report, startServer } from './lib/http-load.mjs';
+import { findNginx, startNginx } from './lib/nginx.mjs';
 import { median } from './lib/stats.mjs';
 
 const BODY = '{"hello":"from the upstream, with some bytes to carry"}';
@@ -47,10 +50,23 @@ const configText = (upstreamPort, hasPolicies) =>
 const spread = (values) =>
   `${median(values).toFixed(2)} (${Math.min(...values).toFixed(2)} to ${Math.max(...values).toFixed(2)})`;
 
+/** The proxies that are compared, each with limits and without. */
+async function startProxies(upstreamPort) {
+  const gateway = (isLimited) =>
+    startServer(self, { BENCH_ROLE: 'gateway', BENCH_CONFIG: configText(upstreamPort, isLimited) });
+  const proxies = { 'comporta, policies': await gateway(true), 'comporta, none': await gateway(false) };
+  if (findNginx() === undefined) {
+    console.log('nginx is not installed and left out: node scripts/install-proxies.mjs');
+    return proxies;
+  }
+  const nginx = (isLimited) => startNginx({ upstreamPort, isLimited });
+  return { ...proxies, 'nginx, limit_req': await nginx(true), 'nginx, none': await nginx(false) };
+}
+
 async function runBench() {
   const { values } = parseArgs({
     options: {
-      rounds: { type: 'string', default: '7' },
+      rounds: { type: 'string', default: process.env.BENCH_ROUNDS ?? '7' },
       seconds: { type: 'string', default: '3' },
       connections: { type: 'string', default: '32' },
     },
@@ -58,26 +74,34 @@ async function runBench() {
   const [rounds, seconds, connections] = [values.rounds, values.seconds, values.connections].map(Number);
   const options = { connections, seconds, body: BODY };
   const upstream = await startServer(self, { BENCH_ROLE: 'upstream' });
-  const limited = await startServer(self, { BENCH_ROLE: 'gateway', BENCH_CONFIG: configText(upstream.port, true) });
-  const plain = await startServer(self, { BENCH_ROLE: 'gateway', BENCH_CONFIG: configText(upstream.port, false) });
-  for (const gateway of [plain, limited]) await load(gateway.port, { ...options, seconds: 3 });
-  const throughput = [];
-  const cpu = [];
-  for (let round = 1; round <= rounds; round++) {
-    // The order turns each round, so that what drifts drifts for both.
-    const order = round % 2 === 0 ? [plain, limited] : [limited, plain];
-    const results = new Map();
-    for (const gateway of order) results.set(gateway, await measure(gateway, options));
-    const [on, off] = [results.get(limited), results.get(plain)];
-    throughput.push(on.perSecond / off.perSecond);
-    cpu.push(off.cpuUs / on.cpuUs);
+  const proxies = await startProxies(upstream.port);
+  const names = Object.keys(proxies);
+  for (const proxy of Object.values(proxies)) await load(proxy.port, options);
+  const results = Object.fromEntries(names.map((name) => [name, []]));
+  for (let round = 0; round < rounds; round++) {
+    // The order turns each round, so that what drifts drifts for all.
+    for (const name of round % 2 === 0 ? names : names.toReversed()) {
+      results[name].push(await measure(proxies[name], options));
+    }
+  }
+  console.log(
+    `${rounds} interleaved rounds of ${seconds} s, ${connections} connections: requests a second, the middle`,
+  );
+  for (const [name, all] of Object.entries(results)) {
+    const perSecond = median(all.map((one) => one.perSecond));
+    const cpuUs = median(all.map((one) => one.cpuUs));
+    const perCpuSecond = (1e6 / cpuUs).toFixed(0);
     console.log(
-      `round ${round}: with policies ${on.perSecond.toFixed(0)} req/s ${on.cpuUs.toFixed(1)} µs CPU, without ${off.perSecond.toFixed(0)} req/s ${off.cpuUs.toFixed(1)} µs CPU`,
+      `  ${name.padEnd(20)} ${perSecond.toFixed(0)}; ${perCpuSecond} a CPU second (${cpuUs.toFixed(1)} µs each)`,
     );
   }
-  console.log(`req/s, with policies / without: ${spread(throughput)}`);
-  console.log(`CPU per request, without / with policies: ${spread(cpu)}`);
-  for (const { child } of [upstream, limited, plain]) child.kill();
+  for (let i = 0; i < names.length; i += 2) {
+    const [on, off] = [results[names[i]], results[names[i + 1]]];
+    const throughput = spread(on.map((one, k) => one.perSecond / off[k].perSecond));
+    const cpu = spread(on.map((one, k) => off[k].cpuUs / one.cpuUs));
+    console.log(`${names[i]} / ${names[i + 1]}: requests a second ${throughput}, a CPU second ${cpu}`);
+  }
+  for (const { child } of [upstream, ...Object.values(proxies)]) child.kill();
 }
 
 if (role === 'upstream') await runUpstream();

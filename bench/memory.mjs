@@ -1,34 +1,36 @@
-// Decisions per second and core on the memory store, 10,000 subjects; and the ratio to a bare Map of buckets.
+// Decisions per second and core on the memory store, 10,000 subjects; the ratio to a bare Map of buckets; and how many
+// bytes a decision allocates.
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { createLimiter, slidingWindow, tokenBucket } from '../packages/comporta/dist/index.js';
-import { formatRatios } from './lib/stats.mjs';
+import { bareMap } from './lib/bare-map.mjs';
+import { formatRatios, median } from './lib/stats.mjs';
 
 const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 9);
 const CALLS = 400_000;
+const FEW = 300;
 const subjects = Array.from({ length: 10_000 }, (_, i) => `subject-${i}`);
-
-/** The least a token bucket can be: floats in a Map, no costs, no refusal details. */
-function bareMap() {
-  const buckets = new Map();
-  return (subject) => {
-    const now = Date.now();
-    let bucket = buckets.get(subject);
-    if (bucket === undefined) {
-      bucket = { tokens: 100, at: now };
-      buckets.set(subject, bucket);
-    }
-    bucket.tokens = Math.min(100, bucket.tokens + (now - bucket.at) * 0.01);
-    bucket.at = now;
-    if (bucket.tokens < 1) return { allowed: false, retryAfterMs: Math.ceil((1 - bucket.tokens) * 100) };
-    bucket.tokens--;
-    return { allowed: true, remaining: bucket.tokens };
-  };
-}
 
 async function perSecond(decide, isAsync) {
   const start = process.hrtime.bigint();
   if (isAsync) for (let i = 0; i < CALLS; i++) await decide(subjects[i % 10_000]);
   else for (let i = 0; i < CALLS; i++) decide(subjects[i % 10_000]);
   return CALLS / (Number(process.hrtime.bigint() - start) / 1e9);
+}
+
+setFlagsFromString('--expose-gc');
+const collectGarbage = runInNewContext('gc');
+
+/** What of the heap one call takes, kept or not; the middle of many looks, too short for anything to be collected. */
+async function bytesOf(decide, isAsync) {
+  const bytes = [];
+  for (let look = 0; look < 99; look++) {
+    collectGarbage();
+    const before = process.memoryUsage().heapUsed;
+    for (let i = 0; i < FEW; i++) isAsync ? await decide(subjects[i]) : decide(subjects[i]);
+    bytes.push((process.memoryUsage().heapUsed - before) / FEW);
+  }
+  return median(bytes);
 }
 
 const bucket = createLimiter({ policy: 'b', limits: tokenBucket({ capacity: 100, refill: 10, every: '1s' }) });
@@ -53,5 +55,6 @@ for (const [name, [decide, isAsync]] of Object.entries(cases)) {
     ours.push(measured / 1e6);
     theirs.push(reference / 1e6);
   }
-  formatRatios(name, ratios, { 'comporta M/s': ours, 'bare Map M/s': theirs });
+  const bytes = await bytesOf(decide, isAsync);
+  formatRatios(name, ratios, { 'comporta M/s': ours, 'bare Map M/s': theirs, 'bytes a decision': [bytes] });
 }

@@ -67,7 +67,8 @@ function entry(file) {
       return [fn.name, { parameters, body: rename(body), result: rename(result) }];
     }),
   );
-  return { name, file: file.slice(0, -4), helpers: helpers.map(({ text }) => `${rename(text)}\n`).join(''), functions };
+  const texts = Object.fromEntries(helpers.map((helper) => [`${name}_${helper.name}`, `${rename(helper.text)}\n`]));
+  return { name, file: file.slice(0, -4), helpers: texts, functions };
 }
 
 const union = (names) => names.map((name) => `'${name}'`).join(' | ');
@@ -90,7 +91,8 @@ function render(entries) {
     '',
     "/** An algorithm's Lua twin. */",
     'export interface LuaTwin {',
-    '  readonly helpers: string;',
+    '  /** By the name that they are called by; each calls only those before it. */',
+    '  readonly helpers: Readonly<Record<string, string>>;',
     `  readonly functions: Readonly<Record<${union(REQUIRED)}, LuaFunction> & Partial<Record<${union(OPTIONAL)}, LuaFunction>>>;`,
     '}',
     '',

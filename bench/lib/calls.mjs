@@ -17,8 +17,8 @@ export async function keepGoing(call, inFlight, forMs) {
 }
 
 /**
- * Calls so often, evenly to the millisecond, however long answers take: what was answered, how long each took in µs, sorted, and how many
- * had no answer at once.
+ * Calls so often, evenly to the millisecond, however long answers take: what was answered, how long each took in µs,
+ * sorted, and how many had no answer at once.
  */
 export async function keepPace(call, perSecond, forMs) {
   const [answers, tookUs, start] = [[], [], performance.now()];

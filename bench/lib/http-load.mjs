@@ -21,10 +21,11 @@ export function report(port) {
   process.send({ port });
 }
 
-/** Microseconds of processor time that a server has used. */
-export const cpuOf = ({ child }) =>
+/** Microseconds of processor time that a server has used: its own word, or how it is to be found out. */
+export const cpuOf = ({ child, cpuUs }) =>
+  cpuUs?.() ??
   new Promise((resolve) => {
-    child.once('message', ({ cpuUs }) => resolve(cpuUs));
+    child.once('message', (told) => resolve(told.cpuUs));
     child.send('cpu');
   });
 

@@ -21,6 +21,7 @@ export async function startRedis(more = []) {
   while (!(await accepts(port))) await new Promise((resolve) => setTimeout(resolve, 20));
   return {
     port,
+    pid: child.pid,
     stop: async () => {
       child.kill('SIGKILL');
       await once(child, 'exit');

@@ -1,14 +1,13 @@
 // envoyproxy/ratelimit as a server of the benchmark: with its own defaults, and metrics for Prometheus as this
 // project's service has them. Settings of it that are in the environment (REDIS_POOL_SIZE and so on) are passed on.
 import { spawn } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { cpuUsOfTree } from './processes.mjs';
 import { accepts, freePort } from './redis.mjs';
 import { DOMAIN } from './rls-domain.mjs';
 
-/** Of the kernel's clock ticks, in which it counts processor time. */
-const TICKS_PER_SECOND = 100;
 const START_MS = 10_000;
 
 /** Starts it on a Redis: `type` is SINGLE or CLUSTER, `url` the addresses as it wants them. */
@@ -35,12 +34,5 @@ export async function startPeer(path, { type, url }) {
     if (child.exitCode !== null || Date.now() > endMs) throw new Error(`${path} does not listen`);
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
-  return { child, port, cpuUs: () => cpuUsOf(child.pid) };
-}
-
-/** User and system time of a process, as Linux tells it. */
-function cpuUsOf(pid) {
-  const [, after] = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ');
-  const fields = after.split(' ');
-  return ((Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND) * 1e6;
+  return { child, port, cpuUs: () => cpuUsOfTree(child.pid) };
 }

@@ -7,7 +7,8 @@ import {
   slidingWindow,
   tokenBucket,
 } from 'comporta';
-import { redisStore } from 'comporta/redis';
+import { ioredisClusterPreset, redisStore } from 'comporta/redis';
+import { Cluster as IoredisCluster } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Cluster, startCluster } from '../support/cluster.js';
 import { startProxy } from '../support/proxy.js';
@@ -17,7 +18,7 @@ import { startWorkers } from '../support/workers.js';
 import type { BatchArgs, BatchLog } from './batch-worker.js';
 import { LoopWatch, stalledMs } from './loop-watch.js';
 import { monotonicUs } from './monotonic.js';
-import { callsOf } from './stats.js';
+import { callsOf, statOf } from './stats.js';
 
 const range = (count: number): number[] => Array.from({ length: count }, (_, i) => i);
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0);
@@ -43,6 +44,23 @@ describe('a cluster', () => {
     expect(subjects.map((_, i) => sum(logs.map(({ admitted }) => admitted[i] ?? 0)))).toEqual([7001, 7001, 7001]);
     console.log(`${4 * args.calls} decisions in ${calls} calls`);
     expect(calls).toBeLessThan(args.calls);
+  });
+
+  test('calls of one turn reach each node in a few writes', async () => {
+    const nodes = cluster.primaries.map(({ port, host }) => ({ port, host }));
+    const client = new IoredisCluster(nodes, ioredisClusterPreset);
+    await until(() => client.status === 'ready');
+    const store = redisStore(client);
+    const limiter = createLimiter({ policy: 'turn', limits: fixedWindow({ limit: 9, window: '1h' }), store });
+    const ask = (name: string) => Promise.all(range(300).map((i) => limiter.consume(`${name}${i}`)));
+    await ask('first');
+    const before = await statOf(cluster.primaries, 'total_reads_processed');
+    const decisions = await ask('then');
+    const reads = (await statOf(cluster.primaries, 'total_reads_processed')) - before;
+    expect(decisions.filter(({ allowed, degraded }) => allowed && degraded === undefined)).toHaveLength(300);
+    expect(reads).toBeLessThan(100);
+    await limiter.close();
+    client.disconnect();
   });
 
   test('a slot on its way costs no decision and charges none twice', async () => {

@@ -1,5 +1,13 @@
 import assert from 'node:assert/strict';
-import { fixedWindow, type Limit, type Store, slidingWindow, slidingWindowCounter, tokenBucket } from 'comporta';
+import {
+  createLimiter,
+  fixedWindow,
+  type Limit,
+  type Store,
+  slidingWindow,
+  slidingWindowCounter,
+  tokenBucket,
+} from 'comporta';
 import { ask, limiterOn } from '../../packages/comporta/src/testing/store-limiters.js';
 import { hostileSubjects } from '../../packages/comporta/src/testing/store-subjects.js';
 import type { Server } from '../support/servers.js';
@@ -141,6 +149,27 @@ const shapeCases: readonly RedisCase[] = [
       for (const subject of ['a', 'b']) await ask(limiter, subject);
       assert.deepEqual(await limiter.reset('a'), { keysRemoved: 4 });
       assert.ok((await keysOf(servers, 'reset')).every(({ name }) => name.includes('{b}')));
+    },
+  },
+  {
+    name: 'a split subject has a key for each part, each with its share, and nothing is admitted beyond the limit',
+    run: async (store, servers) => {
+      const limits = slidingWindow({ limit: 130, window: WINDOW_MS });
+      const limiter = createLimiter({ policy: 'split', limits, store, timeoutMs: 2000, split: { parts: 8 } });
+      const subjects = ['a', '{b}\u0000', 'x'.repeat(500)];
+      for (const subject of subjects) {
+        const decisions = await Promise.all(Array.from({ length: 200 }, () => ask(limiter, subject)));
+        assert.equal(decisions.filter(({ allowed }) => allowed).length, 130);
+        assert.equal((await limiter.peek(subject)).limits[0]?.remaining, 0);
+        const first = decisions.find(({ allowed }) => allowed);
+        assert.ok(first !== undefined && (await limiter.refund(first)));
+        assert.equal((await limiter.peek(subject)).limits[0]?.remaining, 1);
+      }
+      const keys = await keysOf(servers, 'split');
+      // Each subject also has the mark of one refund.
+      assert.equal(keys.length, subjects.length * 9);
+      for (const { name } of keys) assert.match(name, /^cmp1:\{%p[0-7]\.\d+\.[!-z|~]{1,128}\}:split:/);
+      for (const subject of subjects) assert.deepEqual(await limiter.reset(subject), { keysRemoved: 8 });
     },
   },
   {

@@ -35,6 +35,7 @@ export type { AcquireOptions, Lease } from './limiter/lease.js';
 export { type LeaseBound, type LeaseSettings, leaseBounds } from './limiter/lease-rule.js';
 export type { BlockSettings, CallOptions, Limiter, LimiterOptions } from './limiter/limiter.js';
 export type { Reservation, ReserveOptions, Settlement } from './limiter/reservation.js';
+export { type SplitLoss, type SplitSettings, splitLosses } from './limiter/split-rule.js';
 export type { Override } from './limiter/terms.js';
 export type { WaitOptions } from './limiter/wait.js';
 export { type MemoryStoreOptions, memoryStore } from './stores/memory.js';

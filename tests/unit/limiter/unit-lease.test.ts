@@ -283,6 +283,17 @@ describe('units of a lease', () => {
     expect(await used(there)).toBe(20);
   });
 
+  test('are used after another process has blocked the subject, until the lease ends and no longer', async () => {
+    const { limiter, there, clock } = started({ blocks: true });
+    await ask(limiter, 20);
+    await there.block('hot', '1m');
+    await clock.pass(99);
+    expect(limiter.decide('hot')).toMatchObject({ allowed: true });
+    await clock.pass(1);
+    expect(await limiter.consume('hot')).toMatchObject({ allowed: false, reason: 'blocked' });
+    await clock.pass(300);
+  });
+
   test('that were used can be refunded, each once', async () => {
     const { limiter, there, clock } = started();
     const decisions = await ask(limiter, 20);

@@ -184,13 +184,15 @@ describe('the limits behind a decision', () => {
 
   test('are those of its plan, though the subject has another now', () => {
     const { variants } = variantsOf({ table, haveTerms: false });
-    const decision = { subject: 's', limits: [stateOf('slidingWindow', 50, 60_000)] };
+    const decision = { id: 'd', subject: 's', limits: [stateOf('slidingWindow', 50, 60_000)] };
     expect(variants.behind(decision)?.limits).toBe(window);
   });
 
   test('are found by their ids when a part of them decided', () => {
     const { variants } = variantsOf({ table, haveTerms: false });
-    expect(variants.behind({ subject: 's', limits: [stateOf('slidingWindow', 25, 60_000)] })?.limits).toBe(window);
+    expect(variants.behind({ id: 'd', subject: 's', limits: [stateOf('slidingWindow', 25, 60_000)] })?.limits).toBe(
+      window,
+    );
   });
 
   test('are those of an override that has ended meanwhile', () => {
@@ -198,16 +200,16 @@ describe('the limits behind a decision', () => {
     variants.learn('s', overrideText({ limits: [slidingWindow({ limit: 8, window: '1h', id: 'own' })] }));
     const { limits } = variants.of('s');
     variants.learn('s', '');
-    expect(variants.behind({ subject: 's', limits: [stateOf('own', 8, 3_600_000)] })?.limits).toBe(limits);
+    expect(variants.behind({ id: 'd', subject: 's', limits: [stateOf('own', 8, 3_600_000)] })?.limits).toBe(limits);
   });
 
   test('are none where this process does not know them', () => {
     const { variants } = variantsOf({ table });
-    expect(variants.behind({ subject: 's', limits: [stateOf('theirs', 8, 3_600_000)] })).toBeUndefined();
+    expect(variants.behind({ id: 'd', subject: 's', limits: [stateOf('theirs', 8, 3_600_000)] })).toBeUndefined();
   });
 
   test('are those that apply now, where nobody counted', () => {
     const { variants } = variantsOf({ table });
-    expect(variants.behind({ subject: 's', limits: [] })?.limits).toBe(table.limits);
+    expect(variants.behind({ id: 'd', subject: 's', limits: [] })?.limits).toBe(table.limits);
   });
 });

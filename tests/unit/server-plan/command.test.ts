@@ -30,6 +30,23 @@ test('and for programs', async () => {
   expect(JSON.parse(out)).toMatchObject({ eachMaster: { replicaBytes: 0 } });
 });
 
+test('leases of the busiest subject are reckoned with', async () => {
+  const words = [...LOAD, '--limits', 'tokenBucket', '--lease', '5%', '--limit', '10k', '--processes', '20'];
+  expect((await run(...words)).out).toContain('of 25 units: 0.040 calls a decision while it is below its limit');
+  const { out } = await run(...words, '--hottest', '2k', '--json');
+  expect(JSON.parse(out.slice(out.indexOf('{')))).toMatchObject({ lease: { units: 10, callsPerDecision: 0.1 } });
+});
+
+test.each([
+  [['--lease', '5%', '--limit', '100', '--processes', '20'], 'a limit of 800, or 40%, would do'],
+  [['--lease', '5%', '--limit', '30', '--processes', '20'], 'a limit of 800 would do'],
+  [['--lease', '30', '--limit', '1000', '--processes', '20'], '40 units would do'],
+  [['--lease', '30', '--limit', '30', '--processes', '20'], '40 units of as large a limit would do'],
+  [['--lease', '5%', '--limit', '10k', '--processes', '20', '--hottest', '300'], 'less than 2 times while a lease'],
+])('%j: there are none, and it says why', async (words, why) => {
+  expect((await run(...LOAD, '--limits', 'tokenBucket', ...words)).out).toContain(why);
+});
+
 test.each([
   [['--limits', 'tokenBucket'], '--rps is missing'],
   [['--rps', 'many', '--subjects', '1', '--limits', 'tokenBucket'], '--rps expected a number'],
@@ -44,6 +61,11 @@ test.each([
   [[...LOAD, '--limits', 'tokenBucket', '--replicas', '-1'], '--replicas'],
   [[...LOAD, '--limits', 'tokenBucket', '--load', '101'], '--load'],
   [[...LOAD, '--limits', 'tokenBucket', '--memory', '4'], '--memory'],
+  [[...LOAD, '--limits', 'tokenBucket', '--lease', '5%'], '--limit is missing'],
+  [[...LOAD, '--limits', 'tokenBucket', '--lease', '5%', '--limit', '1k'], '--processes is missing'],
+  [[...LOAD, '--limits', 'tokenBucket', '--lease', '101%'], '--lease expected'],
+  [[...LOAD, '--limits', 'tokenBucket', '--lease', '1.5'], '--lease expected'],
+  [[...LOAD, '--limits', 'tokenBucket', '--processes', '3'], '--processes changes nothing without --lease'],
 ])('%j is refused, and what is wrong is named', async (words, message) => {
   const { error, code } = await run(...words);
   expect(error).toContain(message);

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { bytesOf, FIGURES, type Figures, keepsEntries } from '../../../packages/server/src/plan/figures.js';
+import { leaseFor } from '../../../packages/server/src/plan/lease.js';
 import { type Demand, planFor } from '../../../packages/server/src/plan/plan.js';
 import { bytesText, planText } from '../../../packages/server/src/plan/report.js';
 
@@ -104,5 +105,21 @@ describe('a plan', () => {
     [5e15, '5000 TB'],
   ])('writes %d bytes as %s', (bytes, text) => {
     expect(bytesText(bytes)).toBe(text);
+  });
+});
+
+describe('leases', () => {
+  test('exist with the limit or the percentage that is named where there are none', () => {
+    for (let processes = 1; processes < 300; processes += 7) {
+      for (const percent of [0.3, 1, 5, 7.7, 100]) {
+        const of = (limit: number, most = percent) =>
+          leaseFor({ maxOvershoot: { percent: most }, limit, processes, hottestPerSecond: undefined });
+        const { units, why = '' } = of(2 * processes);
+        if (percent === 100) expect(units).toBe(2);
+        else expect(of(Number(/a limit of (\d+)/.exec(why)?.[1])).units).toBe(2);
+        const named = /or ([\d.]+)%/.exec(of(50 * processes, 0.1).why ?? '')?.[1];
+        expect(of(50 * processes, Number(named)).units).toBe(2);
+      }
+    }
   });
 });

@@ -98,6 +98,9 @@ describe('the service', () => {
     ['plans.0.limits[0].id', plan({ limits: [{ ...PLAN.limits[0], id: 'a}' }] })],
     ['plans.0.blocks.withinMs', plan({ blocks: { refusals: 3 } })],
     ['plans.0.haveTerms', plan({ haveTerms: 1 })],
+    ['plans.0.split', plan({ split: 8 })],
+    ['plans.0.split.processes', plan({ split: { processes: 65, rank: 0 } })],
+    ['plans.0.split.rank', plan({ split: { processes: 8, rank: 8 } })],
   ])('names %s', async (field, body) => {
     const response = await ask(body);
     expect(await response.json()).toMatchObject({ status: 400, title: 'Bad Request', field });

@@ -8,6 +8,7 @@ import {
   escapeSubject,
   KEY_PREFIX,
   keysOf,
+  partOf,
   refundKey,
   shortSubject,
 } from '../../../packages/comporta/src/stores/keyspace.js';
@@ -19,6 +20,41 @@ const RUNS = { numRuns: 3000 };
 const LONGEST = 'x'.repeat(64);
 const limit = slidingWindow({ limit: 1, window: '1s', id: LONGEST });
 const plan = { policy: LONGEST, limits: withIds([limit, tokenBucket({ capacity: 1, refill: 1, every: '1s' })]) };
+
+describe('the text of one part of a subject inside a key', () => {
+  const parts = fc.integer({ min: 2, max: 64 });
+  const part = parts.chain((processes) =>
+    fc.integer({ min: 0, max: processes - 1 }).map((rank) => ({ processes, rank })),
+  );
+
+  test('is that of no other subject, of no other part, and of no part of another', () => {
+    fc.assert(
+      fc.property(twoTexts, part, part, ([a, b], one, other) => {
+        fc.pre(a !== '' && b !== '');
+        const text = partOf(escapeSubject(a), one);
+        expect(text).toMatch(/^%p\d+\.\d+\.[A-Za-z0-9._~@/+=,%-]{1,128}$/);
+        expect([escapeSubject(a), escapeSubject(b), escapeSubject(text)]).not.toContain(text);
+        expect(partOf(escapeSubject(b), other)).not.toBe(text);
+        if (one.rank !== other.rank) expect(partOf(escapeSubject(a), other)).not.toBe(text);
+      }),
+      { numRuns: 1000 },
+    );
+  });
+
+  test.each(['global', 'x'.repeat(200), 'é'])('spreads over equal ranges of slots (%#)', (subject) => {
+    for (const processes of [2, 3, 8, 13, 64]) {
+      const tags = Array.from({ length: processes }, (_, rank) => partOf(escapeSubject(subject), { processes, rank }));
+      const ranges = tags.map((tag) => Math.floor((slotOf(tag) * processes) / 16_384));
+      expect(new Set(ranges).size).toBe(processes);
+    }
+  });
+
+  test('does not put the first part of every subject into the same range', () => {
+    const first = (i: number): number => slotOf(partOf(`s${i}`, { processes: 3, rank: 0 }));
+    const ranges = Array.from({ length: 30 }, (_, i) => Math.floor((first(i) * 3) / 16_384));
+    expect(new Set(ranges).size).toBe(3);
+  });
+});
 
 describe('the text of a subject inside a key', () => {
   test.each([[undefined], ['secret']])('differs for different subjects (secret: %s)', (secret) => {

@@ -26,6 +26,15 @@ describe('a table', () => {
     expect(table.subjects).toBe(0);
   });
 
+  test('takes a state for a subject whose slot was found, and went since', () => {
+    const table = new MemoryTable(10);
+    table.set('s', 'first', 100, 1, 0);
+    const found = table.find('s', 0);
+    table.delete('s');
+    table.put(found, 's', 'second', 100, 1, 0);
+    expect([table.get('s', 0), table.subjects]).toEqual(['second', 1]);
+  });
+
   test('forgets a subject when told to, and says whether it knew it', () => {
     const table = new MemoryTable(10);
     table.set('s', 'state', 100, 1, 0);
@@ -119,6 +128,39 @@ describe('what has ended', () => {
     flood(table, 100_000, 3000, 2000, 'later');
     for (let i = 0; i < 60_000; i++) table.set(`end-${i % 10}`, i, 9000, 1, 5000);
     expect(table.subjects).toBeLessThanOrEqual(10);
+  });
+
+  test('is gone after two rounds over the table, whatever was set, forgotten and pushed out before', () => {
+    const step = fc.record({
+      subject: fc.integer({ min: 0, max: 30 }).map((n) => `s${n}`),
+      livesMs: fc.integer({ min: 1, max: 200 }),
+      forget: fc.boolean(),
+      waitMs: fc.nat(20),
+    });
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
+        const table = new MemoryTable(20);
+        let now = 0;
+        for (const { subject, livesMs, forget, waitMs } of steps) {
+          now += waitMs;
+          if (forget) table.delete(subject);
+          else table.set(subject, 'state', now + livesMs, 1, now);
+        }
+        // All have ended but one; two are looked at with each charge.
+        now += 200;
+        for (let i = 0; i <= 2 * 20; i++) table.set('busy', i, FOREVER, 1, now);
+        expect(table.subjects).toBe(1);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test('is gone in the end of a table that was looked over before anything of it ended', () => {
+    const table = new MemoryTable(1000);
+    flood(table, 1000, 5000);
+    for (let now = 0; now < 4000; now++) table.set('flood-0', now, now + 2, 1, now);
+    for (let i = 0; i < 2000; i++) table.set('flood-0', i, FOREVER, 1, 5000);
+    expect(table.subjects).toBe(1);
   });
 
   test('is looked for a little at a time', () => {

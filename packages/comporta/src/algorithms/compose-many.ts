@@ -1,5 +1,5 @@
 import type { Place } from './compose-gates.js';
-import { argumentsBefore, checkSpans, headOf } from './compose-parts.js';
+import { argumentsBefore, checkSpans, headOf, helpersFor } from './compose-parts.js';
 
 /** Begins an entry of a reply that has no numbers: what a shut gate said follows, or the error of its own. */
 export const SHUT = -1;
@@ -27,12 +27,25 @@ end
 export const noted = (numbers: readonly string[]): string =>
   `${numbers.map((_, i) => `reply[at + ${i + 1}]`).join(', ')} = ${numbers.join(', ')}\n`;
 
+/** Keys that live equally long share the text of their lifetime: making one of a number costs a tenth of a command. */
+const STORE = `local texts = {}
+for key, lifetime in pairs(lifetimes) do
+local text = texts[lifetime]
+if not text then
+text = string.format('%.0f', lifetime)
+texts[lifetime] = text
+end
+redis.call('SET', key, values[key], 'PX', text)
+end
+`;
+
 /**
  * Decides entries one after the other, at one time, with the text that decides one. Arguments: the clock, how many
- * entries, those of the limits; then for each entry its cost, and what the gates and the limits take of it. Keys: of
- * each entry, or only once when all are of one subject. An error is its entry's alone: limits read before they write.
+ * entries, those of the limits; then for each entry its cost, and what the gates and the limits take of it; nothing
+ * where every cost is 1 and that is all. Keys: of each entry, or only once when all are of one subject. An error is
+ * its entry's alone: limits read before they write. What ends an entry early ends `run`, which then goes on.
  */
-export function many(place: Place, helpers: string, decide: string): string {
+export function many(place: Place, decide: string): string {
   const { limits, firstArgument } = place;
   const shared = argumentsBefore(limits, limits.length);
   const firstEntry = firstArgument + shared;
@@ -40,16 +53,20 @@ export function many(place: Place, helpers: string, decide: string): string {
   const holder = limits.some(({ algorithm }) => algorithm.holds) ? 'holder = ARGV[argument + words - 1]\n' : '';
   return `#!lua
 local ${NAMES} = ${NAMES}
-${headOf(limits)}${checkSpans(limits, firstArgument)}${helpers}${VALUES}local count, reply, args = cost, { us }, {}
+${headOf(limits)}${checkSpans(limits, firstArgument)}${helpersFor(limits, decide)}${VALUES}local count, reply, args = cost, { us }, {}
 for i = 1, ${shared} do args[i] = tonumber(ARGV[${firstArgument} + i - 1]) end
-local words, step = (#ARGV - ${firstEntry - 1}) / count, 0
+local words, step, entry = (#ARGV - ${firstEntry - 1}) / count, 0, 0
 if #KEYS > ${keysOf(place)} then step = ${keysOf(place)} end
-local function decide(key, argument, at)
-local cost = tonumber(ARGV[argument])
+local function run()
+while entry < count do
+local key, argument, at = entry * step, ${firstEntry} + entry * words, 1 + entry * ${width}
+entry = entry + 1
+local cost = tonumber(ARGV[argument]) or 1
 ${holder}${rebased(decide, firstArgument, firstEntry)}end
-for i = 0, count - 1 do
-local at = 1 + i * ${width}
-local isDone, found = pcall(decide, i * step, ${firstEntry} + i * words, at)
+end
+while entry < count do
+local isDone, found = pcall(run)
+local at = 1 + (entry - 1) * ${width}
 if not isDone then
 local text = type(found) == 'table' and found.err or tostring(found)
 if not string.find(text, '^%u+ ') then text = 'ERR ' .. text end
@@ -61,8 +78,7 @@ if found then
 for j = 3, ${width} do reply[at + j] = 0 end
 end
 end
-for key, lifetime in pairs(lifetimes) do redis.call('SET', key, values[key], 'PX', lifetime) end
-return reply
+${STORE}return reply
 `;
 }
 
@@ -76,8 +92,8 @@ function rebased(text: string, firstArgument: number, firstEntry: number): strin
     .replaceAll("redis.call('GET', key)", 'read(key)')
     .replaceAll("redis.call('SET', key, ", 'write(key, ')
     .replace(/KEYS\[(\d+)\]/g, 'KEYS[key + $1]')
-    .replace(/tonumber\(ARGV\[(\d+)\]\)|ARGV\[(\d+)\]/g, (whole, number = '', plain = '') => {
-      const index = Number(number || plain);
+    .replace(/tonumber\(ARGV\[(\d+)\]\)|ARGV\[(\d+)\] \+ 0|ARGV\[(\d+)\]/g, (whole, ...found) => {
+      const index = Number(found[0] ?? found[1] ?? found[2]);
       if (index < firstEntry) return `args[${index - firstArgument + 1}]`;
       return whole.replace(/\d+/, `argument + ${index - firstEntry + 1}`);
     });

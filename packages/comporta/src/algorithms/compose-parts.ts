@@ -2,6 +2,11 @@ import { type Algorithm, type Limit, TTL_MARGIN_MS } from './algorithm.js';
 import { TOTAL_MAX, USE_MAX } from './ranges.js';
 import { algorithms, type LuaTwin, luaTwins } from './registry.gen.js';
 
+/** An argument as a number: `tonumber` is a call, and a script has a handful of them. */
+export function numberOf(index: number): string {
+  return `ARGV[${index}] + 0`;
+}
+
 /** Constants and the two clocks, before anything else in every script that decides or charges. */
 const HEAD: string = `local TTL_MARGIN_MS, TOTAL_MAX, USE_MAX = ${TTL_MARGIN_MS}, ${TOTAL_MAX}, ${USE_MAX}
 local us
@@ -11,8 +16,8 @@ us = time[1] * 1000000 + time[2]
 else
 us = tonumber(ARGV[1])
 end
-local ms = math.floor(us / 1000)
-local cost = tonumber(ARGV[2])
+local ms = (us - us % 1000) / 1000
+local cost = ${numberOf(2)}
 `;
 
 /** As {@link HEAD}; where places are held the last argument of all is the holder. */
@@ -30,9 +35,7 @@ export function checkSpans(limits: readonly Limit[], firstArgument: number): str
   return checks.join('');
 }
 
-export const namesOf = (limits: readonly Limit[]): string[] => [
-  ...new Set(limits.map((limit) => limit.algorithm.name)),
-];
+const namesOf = (limits: readonly Limit[]): string[] => [...new Set(limits.map((limit) => limit.algorithm.name))];
 
 export const numbered = (words: readonly string[], i: number): string => words.map((word) => word + i).join(', ');
 
@@ -52,6 +55,22 @@ export function twin(name: string): LuaTwin {
   return found;
 }
 
+/**
+ * The helpers that a text needs, itself or through one another. To make a function costs time in every call, so one
+ * that a single other helper calls is made inside that.
+ */
+export function helpersFor(limits: readonly Limit[], text: string): string {
+  const found: [call: string, own: string][] = [];
+  for (const [call, own] of namesOf(limits).flatMap((name) => Object.entries(twin(name).helpers).reverse())) {
+    const calls = (other: string) => other.includes(`${call}(`);
+    const users = found.filter(([, other]) => calls(other));
+    const [user] = users;
+    if (user !== undefined && users.length === 1 && !calls(text)) user[1] = user[1].replace('\n', () => `\n${own}`);
+    else if (user !== undefined || calls(text)) found.unshift([call, own]);
+  }
+  return found.map(([, own]) => own).join('');
+}
+
 /** Each algorithm with its functions in a table, for calls that are too rare to be worth inlining. */
 export function modules(limits: readonly Limit[]): string {
   const text = (name: string) => {
@@ -63,7 +82,7 @@ export function modules(limits: readonly Limit[]): string {
     const exported = Object.keys(functions)
       .map((called) => `${name}.${called} = ${called}\n`)
       .join('');
-    return `local ${name} = {}\ndo\n${own}${texts.join('')}${exported}end\n`;
+    return `local ${name} = {}\ndo\n${Object.values(own).join('')}${texts.join('')}${exported}end\n`;
   };
   return namesOf(limits).map(text).join('');
 }

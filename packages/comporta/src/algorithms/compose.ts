@@ -3,7 +3,7 @@ import type { Limit } from './algorithm.js';
 import * as charges from './compose-charges.js';
 import { type Gates, NO_GATES, openGates, type Place, punish } from './compose-gates.js';
 import { many, noted } from './compose-many.js';
-import { argumentsBefore, carry, checkSpans, headOf, namesOf, numbered, twin } from './compose-parts.js';
+import { argumentsBefore, carry, checkSpans, headOf, helpersFor, numbered, numberOf, twin } from './compose-parts.js';
 import * as settings from './compose-settings.js';
 
 /** A script as it is sent: its text, and the SHA-1 that a server caches it under. */
@@ -36,15 +36,16 @@ export function compose(operation: Operation, limits: readonly Limit[], gates: G
 const TEXTS: Readonly<Record<Operation, (limits: readonly Limit[], gates: Gates) => string>> = {
   consume: (limits, gates) => {
     const place = { limits, gates, keysBefore: limits.length, firstArgument: 3, mayWrite: true };
-    return `#!lua\n${opening(place)}${rest(place, answer)}`;
+    return `#!lua\n${opening(place)}${withHelpers(limits, evaluateAll(limits) + rest(place, answer))}`;
   },
   consumeMany: (limits, gates) => {
     const place = { limits, gates, keysBefore: limits.length, firstArgument: 3, mayWrite: true };
-    return many(place, helpers(limits), openGates(place) + evaluateAll(limits) + rest(place, noted));
+    return many(place, openGates(place) + evaluateAll(limits) + rest(place, noted));
   },
   peek: (limits, gates) => {
     const place = { limits, gates, keysBefore: limits.length, firstArgument: 3, mayWrite: false };
-    return `#!lua flags=no-writes\n${opening(place)}${describeAll(limits, answer)}`;
+    const text = evaluateAll(limits) + describeAll(limits, answer);
+    return `#!lua flags=no-writes\n${opening(place)}${withHelpers(limits, text)}`;
   },
   ...charges,
   ...settings,
@@ -53,30 +54,21 @@ const TEXTS: Readonly<Record<Operation, (limits: readonly Limit[], gates: Gates)
     `#!lua flags=allow-oom\nlocal removed = 0\nfor i = 1, #KEYS do removed = removed + redis.call('DEL', KEYS[i]) end\nreturn removed\n`,
 };
 
-/** Everything up to the evaluated limits. */
+/** Everything before the limits are evaluated. */
 const opening = (place: Place): string =>
-  headOf(place.limits) +
-  checkSpans(place.limits, place.firstArgument) +
-  openGates(place) +
-  helpers(place.limits) +
-  evaluateAll(place.limits);
+  headOf(place.limits) + checkSpans(place.limits, place.firstArgument) + openGates(place);
+
+const withHelpers = (limits: readonly Limit[], text: string): string => helpersFor(limits, text) + text;
 
 /** What a decision does once its limits are evaluated. */
 const rest = (place: Place, tell: typeof answer): string =>
   commitAll(place.limits) + punish(place) + describeAll(place.limits, tell);
 
-/** Helper functions of each algorithm, under names that cannot meet those of another. */
-function helpers(limits: readonly Limit[]): string {
-  return namesOf(limits)
-    .map((name) => twin(name).helpers)
-    .join('');
-}
-
 function evaluateAll(limits: readonly Limit[]): string {
   const parts = limits.map((limit, i) => {
     const { name, args } = limit.algorithm;
     const from = 3 + argumentsBefore(limits, i);
-    const read = args.map((_, j) => `tonumber(ARGV[${from + j}])`).join(', ');
+    const read = args.map((_, j) => numberOf(from + j)).join(', ');
     const results = [`retry${i}`, `stepped${i}`, ...carry(name).map((word) => word + i)];
     const locals = `local ${numbered(args, i)} = ${read}\nlocal ${results.join(', ')}\n`;
     return locals + inline(limit, i, 'evaluate', results);

@@ -6,8 +6,8 @@ import { shareOf } from './share.js';
 import { type Zone, zoneOf } from './zone.js';
 
 interface State {
-  readonly startMs: number;
-  readonly count: number;
+  startMs: number;
+  count: number;
 }
 
 /** Names of the periods of `per`, in the order of its choices. */
@@ -79,7 +79,13 @@ export const quota: Algorithm<State> = {
     return { state: { startMs, count }, retryAfterMs: cost > limit ? -1 : cost <= room ? 0 : waitMs, stepped };
   },
 
-  commit: ({ startMs, count }, _now, cost) => ({ startMs, count: Math.min(USE_MAX, count + cost) }),
+  commit({ startMs, count }, _now, cost, _args, _holder, stored) {
+    const charged = Math.min(USE_MAX, count + cost);
+    if (stored === undefined) return { startMs, count: charged };
+    stored.startMs = startMs;
+    stored.count = charged;
+    return stored;
+  },
 
   describe({ count }, now, args) {
     const [limit, , stop, part, partStop] = args as Args;

@@ -4,9 +4,9 @@ import { DURATION_MAX_MS, UNITS_MAX, USE_MAX } from './ranges.js';
 import { shareWindow } from './share.js';
 
 interface State {
-  readonly startMs: number;
-  readonly current: number;
-  readonly previous: number;
+  startMs: number;
+  current: number;
+  previous: number;
 }
 
 const params: Readonly<Record<string, Param>> = {
@@ -38,7 +38,8 @@ export const slidingWindowCounter: Algorithm<State> = {
   },
 
   evaluate(state, now, cost, args) {
-    const [limit, window] = args as [number, number];
+    const limit = args[0] as number;
+    const window = args[1] as number;
     const startMs = now - (now % window);
     let current = 0;
     let previous = 0;
@@ -53,13 +54,19 @@ export const slidingWindowCounter: Algorithm<State> = {
     return { state: evaluated, retryAfterMs: waitFor(evaluated, now, cost, limit, window), stepped };
   },
 
-  commit({ startMs, current, previous }, _now, cost, args) {
+  commit({ startMs, current, previous }, _now, cost, args, _holder, stored) {
     const most = Math.floor(USE_MAX / (args[1] as number));
-    return { startMs, current: Math.min(most, current + cost), previous };
+    const charged = Math.min(most, current + cost);
+    if (stored === undefined) return { startMs, current: charged, previous };
+    stored.startMs = startMs;
+    stored.current = charged;
+    stored.previous = previous;
+    return stored;
   },
 
   describe(state, now, args) {
-    const [limit, window] = args as [number, number];
+    const limit = args[0] as number;
+    const window = args[1] as number;
     const { current, previous } = state;
     const offset = now - state.startMs;
     const used = current * window + previous * (window - offset);

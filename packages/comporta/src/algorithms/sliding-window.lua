@@ -84,8 +84,9 @@ end
 local function describe(key, now, limit, window, storage, isSet, clock, left, firstAt, lastAt, used, total)
   local remaining, reset, nextAfter = limit - used, 0, 0
   if used > 0 then
-    reset = math.ceil((lastAt + window - clock) / 1000)
-    nextAfter = math.ceil((firstAt + window - clock) / 1000)
+    reset, nextAfter = (lastAt + window - clock) / 1000, (firstAt + window - clock) / 1000
+    -- As math.ceil, without a call.
+    reset, nextAfter = reset + -reset % 1, nextAfter + -nextAfter % 1
   end
   -- Only after the limit was lowered: more than the first entry must leave.
   if remaining < 0 then

@@ -1,7 +1,10 @@
 -- Whole drops stand for fractions of tokens; see token-bucket.ts. Value: used, time (us), drops per token.
 
+-- Rounds up twice; `x + -x % 1` is math.ceil without a call.
 local function toMs(drops, rate, tick)
-  return math.ceil(math.ceil(drops / rate) * tick / 1000)
+  local ticks = drops / rate
+  local ms = (ticks + -ticks % 1) * tick / 1000
+  return ms + -ms % 1
 end
 
 local function evaluate(key, now, cost, full, token, rate, tick)
@@ -16,28 +19,33 @@ local function evaluate(key, now, cost, full, token, rate, tick)
     end
     stepped = at < storedAt
     if not stepped then
-      local elapsed = math.floor((at - storedAt) / tick)
+      local elapsed = at - storedAt
+      elapsed = (elapsed - elapsed % tick) / tick
       if elapsed >= used / rate then used = 0 else used = used - elapsed * rate end
     end
   end
   local needed = cost * token
   if needed > full then
     retry = -1
-  elseif needed > math.max(0, full - used) then
+  elseif needed > full - used and needed > 0 then
     retry = toMs(needed - full + used, rate, tick)
   end
   return retry, stepped, at, used
 end
 
 local function commit(key, now, cost, full, token, rate, tick, at, used)
-  used = math.min(USE_MAX, used + cost * token)
+  used = used + cost * token
+  if used > USE_MAX then used = USE_MAX end
   redis.call('SET', key, struct.pack('ddd', used, at, token), 'PX', toMs(used, rate, tick) + TTL_MARGIN_MS)
   return at, used
 end
 
 local function describe(key, now, full, token, rate, tick, at, used)
-  local remaining = math.max(0, math.floor((full - used) / token))
-  local missing = math.min(used, (remaining + 1) * token - full + used)
+  local remaining = full - used
+  if remaining < 0 then remaining = 0 end
+  remaining = (remaining - remaining % token) / token
+  local missing = (remaining + 1) * token - full + used
+  if missing > used then missing = used end
   return remaining, toMs(used, rate, tick), toMs(missing, rate, tick)
 end
 

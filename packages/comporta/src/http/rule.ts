@@ -46,7 +46,7 @@ function limiterOf<Request>(
     limits: policy.limits,
     store,
     ...defined({ plans: policy.plans, overrides: policy.overrides, revision: policy.revision, blocks: policy.blocks }),
-    ...defined({ hold: policy.hold, lease: policy.lease }),
+    ...defined({ hold: policy.hold, lease: policy.lease, split: policy.split }),
     ...(instances === undefined ? {} : { instances }),
     ...(payBack === undefined ? {} : { payBack }),
     ...(timeoutMs === undefined ? {} : { timeoutMs }),

@@ -3,9 +3,9 @@ import { type Duration, durationMs } from '../core/duration.js';
 import { ComportaError, show } from '../core/errors.js';
 import type { Clock } from '../core/time.js';
 import type { Guard } from '../resilience/guard.js';
-import type { Action, ActionReply, Plan } from '../stores/store.js';
+import type { Action, ActionReply, Plan, StoreReply } from '../stores/store.js';
 import { checkCost } from './check.js';
-import { isLook, statesOf } from './decision.js';
+import { inAll, isLook, statesOf } from './decision.js';
 import { HeldLease, type Landlord, type Lease } from './lease.js';
 import { PlacesToFree } from './places-to-free.js';
 import { checkReservation, isReservation, type Reservation, type Settlement } from './reservation.js';
@@ -125,7 +125,7 @@ export class Actions {
     if (mode === 'open') return { settled: true, reason: undefined, limits: [] };
     const behind = this.#variants.behind(granted) ?? (await this.#met(granted));
     if (behind === undefined) return { settled: false, reason: 'limits-unknown', limits: [] };
-    const { guard, limits } = behind;
+    const { guard } = behind;
     const action: Action = {
       kind: 'settle',
       subject,
@@ -140,7 +140,7 @@ export class Actions {
       const reply = mode === undefined ? await guard.act(action) : guard.settleLocally(action);
       await this.#gaveBack(granted);
       const reason = reply.word === 1 ? undefined : reply.word === 0 ? 'already-settled' : 'expired';
-      return { settled: reason === undefined, reason, limits: statesOf(limits, reply.numbers) };
+      return { settled: reason === undefined, reason, limits: statesOf(behind, reply) };
     } catch {
       return { settled: false, reason: 'store-unavailable', limits: [] };
     }
@@ -161,7 +161,7 @@ export class Actions {
   }
 
   /** As {@link Variants.behind}, after terms were asked for that this process has not met yet. */
-  async #met(decision: Pick<Decision, 'subject' | 'limits'>): Promise<Variant | undefined> {
+  async #met(decision: Pick<Decision, 'subject' | 'limits' | 'id'>): Promise<Variant | undefined> {
     if (this.#plan.haveTerms !== true) return undefined;
     const { subject } = decision;
     const { guard, terms } = this.#variants.known(subject);
@@ -193,9 +193,9 @@ export class Actions {
     plan: string | undefined,
   ): Promise<readonly LimitState[]> {
     checkCost(cost, 1);
-    const { guard, limits } = this.#variants.of(subject, plan);
-    const { numbers } = await guard.act({ kind, subject, cost });
-    return statesOf(limits, numbers);
+    const all = this.#variants.spread(subject, cost, plan);
+    const replies = await Promise.all(all.map((each) => each.guard.act({ kind, subject, cost: each.cost })));
+    return statesOf(all[0] as Variant, replies.length === 1 ? (replies[0] as StoreReply) : inAll(replies));
   }
 
   /** Shuts a subject out; 0 ms lets it in. */

@@ -5,6 +5,7 @@ import type { Question } from '../resilience/question.js';
 import type { ActionReply, MaybePromise, Plan, StoreReply, Terms } from '../stores/store.js';
 import type { LeaseBound } from './lease-rule.js';
 import type { CallOptions } from './limiter.js';
+import type { Split } from './split.js';
 import type { Told } from './told.js';
 import type { Variant, Variants } from './variants.js';
 import type { WaitSettings } from './wait.js';
@@ -32,7 +33,8 @@ export class Call implements CallStart, Question<MaybePromise<Decision>> {
   readonly kind: Kind;
   readonly subject: string;
   readonly cost: number;
-  readonly id: string;
+  /** Of the part that is asked, where its subject is split. */
+  id: string;
   readonly holdMs: number;
   readonly options: CallOptions | undefined;
   readonly isTold: boolean;
@@ -43,6 +45,8 @@ export class Call implements CallStart, Question<MaybePromise<Decision>> {
   /** The limits that it is asked of, and the time limit: others when it begins anew. */
   variant: Variant;
   timeoutMs: number | undefined;
+  /** What the first part of a split subject answered, when a second is asked. */
+  first: Decision | undefined;
   readonly #word: Word;
 
   constructor(start: CallStart, variant: Variant, startedMs: number | undefined, sinceUs: number, word: Word) {
@@ -57,6 +61,7 @@ export class Call implements CallStart, Question<MaybePromise<Decision>> {
     this.sinceUs = sinceUs;
     this.variant = variant;
     this.timeoutMs = start.options?.timeoutMs;
+    this.first = undefined;
     this.#word = word;
   }
 
@@ -104,6 +109,8 @@ export const granted = (reply: ActionReply): StoreReply =>
 export interface LimiterParts {
   readonly plan: Plan;
   readonly variants: Variants;
+  /** Which subjects live in parts, where some do. */
+  readonly split: Split | undefined;
   readonly events: Emitter<LimiterEvents>;
   readonly told: Told;
   readonly waiting: WaitSettings;

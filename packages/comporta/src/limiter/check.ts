@@ -2,8 +2,8 @@ import type { Decision } from '../core/decision.js';
 import { ComportaError, show } from '../core/errors.js';
 import type { CallOptions } from './limiter.js';
 
-/** The form of the ids of decisions; those of looks begin with a dot. */
-const DECISION_ID = /^\.?[0-9a-z]{1,64}$/;
+/** The form of the ids of decisions; those of looks begin with a dot, those by one part end with it and its number. */
+const DECISION_ID = /^\.?[0-9a-z]{1,64}(?:\.[0-9a-z]{1,2})?$/;
 
 const CALL_OPTIONS: ReadonlySet<string> = new Set(['cost', 'signal', 'timeoutMs', 'plan', 'shadow']);
 

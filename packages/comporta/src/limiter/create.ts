@@ -14,10 +14,12 @@ import type { Charge, Plan, PolicyStore, Store } from '../stores/store.js';
 import { GuardedLimiter } from './guarded.js';
 import { checkHold, holdOf, LimitsHold } from './hold.js';
 import { LeaseBook } from './lease-book.js';
-import { boundsOfAll, checkLease, limitsUnder } from './lease-rule.js';
+import { boundsOfAll, checkLease, type LeaseRule, limitsUnder } from './lease-rule.js';
 import type { Limiter, LimiterOptions } from './limiter.js';
 import { LimitsLeases } from './limits-leases.js';
 import { planOf, plansOf } from './plan.js';
+import { Split, type SplitPlace, shared } from './split.js';
+import { checkSplit } from './split-rule.js';
 import { Told } from './told.js';
 import { Variants } from './variants.js';
 import { checkMaxWaiters } from './wait.js';
@@ -34,6 +36,7 @@ const OPTIONS: readonly string[] = [
   'maxWaiters',
   'hold',
   'lease',
+  'split',
   'plans',
   'planOf',
   'overrides',
@@ -62,7 +65,9 @@ export function wire(options: LimiterOptions, clock: Clock): Limiter {
   const holdMs = checkHold(options.hold);
   const plan = planOf(options);
   const plans = plansOf(options, plan.limits);
-  const lease = checkLease(options, [plan.limits, ...plans.values()]);
+  const all = [plan.limits, ...plans.values()];
+  const lease = checkLease(options, all);
+  const parts = checkSplit(options, all);
   const events = new Emitter<LimiterEvents>();
   const store = options.store ?? memoryStore({ clock });
   if (store.kind === 'memory' && instances !== 'auto') warnOfMemory(store, plan.policy);
@@ -71,24 +76,24 @@ export function wire(options: LimiterOptions, clock: Clock): Limiter {
   const reports = new Reports(health, { policy: plan.policy, mode, clock, events });
   const common = { timeoutMs, mode, payBack, clock, reports };
   const bound = store.bind(plan);
-  // Refusals are counted where they are automatic blocks, and memory is asked as fast as it is remembered.
-  const isHeld = plan.blocks?.refusals === undefined && bound.shardOf !== undefined;
-  const hold = holdMs !== undefined && isHeld ? { longestMs: holdMs, nowUs: steadyUs(clock) } : undefined;
+  const split = parts && bound.isLocal !== true ? new Split(parts) : undefined;
+  const hold = holdMs !== undefined && isHeld(bound, plan) ? { longestMs: holdMs, nowUs: steadyUs(clock) } : undefined;
   const partOf =
     instances === 'auto' ? () => bound.part?.() ?? ALONE : () => ({ processes: instances, rank: instances });
   const processes = () => (instances === 'auto' ? bound.peers?.() : instances);
   const leasing = { policy: plan.policy, owner: store.owner, clock, nowUs: steadyUs(clock), events, processes };
   const book = lease && isFar(bound) ? new LeaseBook({ ...leasing, rule: lease }) : undefined;
   const guardOf = (decided: Plan['limits']): Guard => {
-    const limits = limitsUnder(book?.rule, decided);
-    const of = { ...plan, limits };
+    const place = split?.placeOf(decided);
+    const of = countedBy(plan, decided, place, book?.rule);
+    const { limits } = of;
     const share = new LocalShare(of, local, { clock, partOf, remembers: mode === 'local' && local !== store });
     const reached = limits === plan.limits ? bound : store.bind(of);
     const onAnswered = (): void => variants.startPayBack();
-    const refusals = hold && new LimitsHold(holdOf(store, plan.policy), limits, hold);
+    const refusals = hold && new LimitsHold(holdOf(store, nameOf(of)), limits, hold);
     const asker = new Asker(reached, health, clock, timeoutMs);
     const unwaited = { asker, refund: (charge: Charge) => guard.refund(charge, undefined) };
-    const leases = book && new LimitsLeases(book, reached, limits, unwaited);
+    const leases = book && new LimitsLeases(book, reached, { limits, place, isSplit: split !== undefined }, unwaited);
     const guard: Guard = new Guard(of, reached, share, health, { ...common, refusals, leases, onAnswered });
     return guard;
   };
@@ -97,6 +102,7 @@ export function wire(options: LimiterOptions, clock: Clock): Limiter {
     revision: options.revision,
     haveTerms: plan.haveTerms === true,
     planOf: options.planOf,
+    split,
     guardOf,
     onUnknown: (text) => reports.misunderstood(text),
   });
@@ -110,9 +116,23 @@ export function wire(options: LimiterOptions, clock: Clock): Limiter {
     if (options.store === undefined) await store.close();
   };
   const told = new Told(events, clock, store.kind);
-  const leaseBounds = boundsOfAll([plan.limits, ...plans.values()], lease);
-  return new GuardedLimiter({ plan, variants, events, told, waiting, clock, timeoutMs, leaseBounds, release });
+  const leaseBounds = boundsOfAll(all, lease);
+  return new GuardedLimiter({ plan, variants, split, events, told, waiting, clock, timeoutMs, leaseBounds, release });
 }
+
+/** What a guard's store counts by: of one part, what it has of the whole. */
+function countedBy(plan: Plan, decided: Plan['limits'], place?: SplitPlace, rule?: LeaseRule): Plan {
+  const limits = limitsUnder(rule, place?.whole ?? decided);
+  if (place === undefined) return { ...plan, limits };
+  return { ...plan, limits: shared(limits, place.part), split: place.part };
+}
+
+/** The parts of a subject are held each by itself; no policy has such a name. */
+const nameOf = ({ policy, split }: Plan): string => (split === undefined ? policy : `${policy}/${split.rank}`);
+
+/** Refusals are counted where they are automatic blocks, and memory is asked as fast as it is remembered. */
+const isHeld = ({ shardOf }: PolicyStore, { blocks }: Plan): boolean =>
+  blocks?.refusals === undefined && shardOf !== undefined;
 
 /** Memory answers as fast as a lease; and where requests are isolated none may wait for what another began. */
 const isFar = ({ isLocal, act }: PolicyStore): boolean => isLocal !== true && act !== undefined && !isolatesRequests();

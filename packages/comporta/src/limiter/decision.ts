@@ -1,6 +1,7 @@
 import type { Decision, DenialReason, LimitState } from '../core/decision.js';
 import { processId } from '../core/process-id.js';
 import type { Plan, StoreReply } from '../stores/store.js';
+import type { Variant } from './variants.js';
 
 /** What ids end in, made once: to write a number in digits for each would cost a tenth of a decision. */
 const ENDS: readonly string[] = Array.from({ length: 36 ** 2 }, (_, i) => i.toString(36).padStart(2, '0'));
@@ -32,14 +33,15 @@ export const nextLookId = (): string => LOOK + nextId();
 /** Words a store's numbers as a decision. */
 export function toDecision(
   policy: string,
-  of: Plan['limits'],
+  { limits: of, parts }: Pick<Variant, 'limits' | 'parts'>,
   subject: string,
   cost: number,
   id: string,
   reply: StoreReply,
 ): Decision {
-  const { numbers, degraded, atUs, blockedMs } = reply;
-  const limits = numbers.length === 4 ? [stateOf(of, numbers, 0)] : statesOf(of, numbers);
+  const { degraded, atUs, blockedMs } = reply;
+  const numbers = parts === 1 ? reply.numbers : inParts(of, parts, reply);
+  const limits = numbers.length === 4 ? [stateOf(of, numbers, 0)] : statesIn(of, numbers);
   let binding = limits[0];
   for (let i = 1; i < limits.length; i++) {
     const state = limits[i] as LimitState;
@@ -72,9 +74,41 @@ export function notQueued(policy: string, subject: string, cost: number): Decisi
   return { allowed: false, reason: 'too-many-waiting', policy, subject, cost, id: nextId(), atUs: 0, ...unknown };
 }
 
-/** Words a store's numbers, four per limit. */
-export function statesOf(limits: Plan['limits'], numbers: readonly number[]): LimitState[] {
+/** Words a store's numbers, four per limit, as {@link toDecision}. */
+export function statesOf({ limits, parts }: Pick<Variant, 'limits' | 'parts'>, reply: StoreReply): LimitState[] {
+  return statesIn(limits, parts === 1 ? reply.numbers : inParts(limits, parts, reply));
+}
+
+function statesIn(limits: Plan['limits'], numbers: readonly number[]): LimitState[] {
   return numbers.length === 0 ? [] : limits.map((_, i) => stateOf(limits, numbers, i));
+}
+
+/** What one part of a subject says, for all: that each has as much left. */
+function inParts(limits: Plan['limits'], parts: number, { numbers }: StoreReply): readonly number[] {
+  return numbers.map((number, i) =>
+    i % 4 === 0 ? Math.min(limits[i / 4]?.limit ?? 0, Math.round(number * parts)) : number,
+  );
+}
+
+/** What several parts of a subject say, as one would: what they have left on average, and the soonest wait. */
+export function inAll(replies: readonly StoreReply[]): StoreReply {
+  const told = replies.filter(({ numbers }) => numbers.length > 0);
+  const degraded = replies.find((reply) => reply.degraded !== undefined)?.degraded;
+  // Only a part in which all limits admit it lets a request pass.
+  const [soonest] = [...told].sort((a, b) => waitOf(a) - waitOf(b));
+  const numbers = (soonest?.numbers ?? []).map((number, i) => {
+    const all = told.map((reply) => reply.numbers[i] as number);
+    if (i % 4 === 0) return all.reduce((sum, each) => sum + each, 0) / all.length;
+    if (i % 4 === 1) return number;
+    return i % 4 === 2 ? Math.max(...all) : Math.min(...all.map((each) => each || Number.POSITIVE_INFINITY));
+  });
+  const finite = numbers.map((number) => (Number.isFinite(number) ? number : 0));
+  return { atUs: Math.max(...replies.map(({ atUs }) => atUs)), numbers: finite, ...(degraded && { degraded }) };
+}
+
+function waitOf({ numbers }: StoreReply): number {
+  const waits = numbers.filter((_, i) => i % 4 === 1);
+  return waits.includes(-1) ? Number.POSITIVE_INFINITY : Math.max(...waits);
 }
 
 function stateOf(limits: Plan['limits'], numbers: readonly number[], i: number): LimitState {

@@ -4,11 +4,12 @@ import type { Duration } from '../core/duration.js';
 import { ComportaError } from '../core/errors.js';
 import type { LimiterEvents, Listener } from '../core/events.js';
 import { checkSubject } from '../stores/keyspace.js';
-import type { ActionReply, MaybePromise, StoreReply } from '../stores/store.js';
+import type { MaybePromise } from '../stores/store.js';
 import { Actions } from './actions.js';
-import { Call, granted, type LimiterParts, replyAtOnce } from './call.js';
+import { Asking } from './asking.js';
+import type { LimiterParts } from './call.js';
 import { checkCall, checkCost, checkDecision, checkListener, checkRefund } from './check.js';
-import { isLook, nextId, nextLookId, toDecision } from './decision.js';
+import { isLook } from './decision.js';
 import type { AcquireOptions, Lease } from './lease.js';
 import type { CallOptions, Limiter, PlanOption } from './limiter.js';
 import { promised } from './promised.js';
@@ -19,7 +20,7 @@ import { checkWaitOptions, WaitingRoom, type WaitOptions } from './wait.js';
 
 type Answer = MaybePromise<Decision>;
 
-/** The one implementation of {@link Limiter}: checks arguments, asks the guard, words the decision. */
+/** The one implementation of {@link Limiter}: checks arguments, and hands on what is asked. */
 export class GuardedLimiter implements Limiter {
   readonly policy: string;
   readonly limits: Limiter['limits'];
@@ -28,7 +29,7 @@ export class GuardedLimiter implements Limiter {
   readonly #variants: Variants;
   readonly #waiting: WaitingRoom;
   readonly #actions: Actions;
-  readonly #word = (call: Call, reply: StoreReply): Answer => this.#wordOf(call, reply, call.cost);
+  readonly #asking: Asking;
   #closed = false;
 
   constructor(parts: LimiterParts) {
@@ -45,6 +46,7 @@ export class GuardedLimiter implements Limiter {
       isHeld: (subject, id) => variants.known(subject).limits.some((limit) => limit.id === id && limit.algorithm.holds),
     });
     this.#actions = new Actions(plan, variants, clock, (subject) => this.#waiting.nudge(subject));
+    this.#asking = new Asking(parts, (decision, variant) => this.#actions.disown(decision, variant));
   }
 
   consume(subject: string, options?: CallOptions): Promise<Decision> {
@@ -53,19 +55,17 @@ export class GuardedLimiter implements Limiter {
 
   decide(subject: string, options?: CallOptions): MaybePromise<Decision> {
     const cost = this.#check(subject, options);
-    return this.#ask(cost === 0 ? 'peek' : 'consume', subject, cost, options);
+    return this.#asking.ask(cost === 0 ? 'peek' : 'consume', subject, cost, options);
   }
 
   wait(subject: string, options: WaitOptions = {}): Promise<Decision> {
     return promised(() => {
       const { maxWaitMs: _, ...call } = checkWaitOptions(options);
       const cost = this.#check(subject, call);
-      const { limits } = this.#variants.of(subject);
-      if (cost === 0) return this.#ask('peek', subject, cost, undefined);
-      const canFit = limits.every(({ limit, algorithm }) => cost <= limit || algorithm.holds);
-      if (canFit) return this.#waiting.wait(subject, cost, options);
+      if (cost === 0) return this.#asking.ask('peek', subject, cost, undefined);
+      if (this.#variants.fits(subject, cost)) return this.#waiting.wait(subject, cost, options);
       // Limits of the subject's own, which this process has not met yet, may have room for it.
-      return Promise.resolve(this.#ask('consume', subject, cost, undefined)).then((decision) =>
+      return Promise.resolve(this.#asking.ask('consume', subject, cost, undefined)).then((decision) =>
         decision.reason === 'limit-exceeded' ? this.#waiting.wait(subject, cost, options) : decision,
       );
     });
@@ -87,14 +87,14 @@ export class GuardedLimiter implements Limiter {
   }
 
   peek(subject: string, options?: CallOptions): Promise<Decision> {
-    return promised(() => this.#ask('peek', subject, this.#check(subject, options), options));
+    return promised(() => this.#asking.ask('peek', subject, this.#check(subject, options), options));
   }
 
   consumeUpTo(subject: string, most: number, options?: CallOptions): Promise<Decision> {
     return promised(() => {
       checkCost(most, 1, UNITS_MAX);
       this.#check(subject, options);
-      return this.#ask('take', subject, most, options);
+      return this.#asking.ask('take', subject, most, options);
     });
   }
 
@@ -102,7 +102,7 @@ export class GuardedLimiter implements Limiter {
     const { call, holdMs, onExpiry } = checkReserve(options);
     const cost = this.#check(subject, call);
     const kind = onExpiry === 'release' ? 'reserve' : 'consume';
-    const decision = await this.#ask(kind, subject, cost, call, holdMs);
+    const decision = await this.#asking.ask(kind, subject, cost, call, holdMs);
     return { ...decision, holdMs, onExpiry };
   }
 
@@ -171,68 +171,13 @@ export class GuardedLimiter implements Limiter {
     await this.#parts.release();
   }
 
-  #ask(
-    kind: Call['kind'],
-    subject: string,
-    cost: number,
-    options: CallOptions | undefined,
-    holdMs = 0,
-    isTold = kind !== 'peek',
-  ): Answer {
-    const { plan, clock, told } = this.#parts;
-    const id = kind === 'peek' ? nextLookId() : nextId();
-    const variant = this.#variants.of(subject, options?.plan);
-    const startedMs = told.start();
-    const reply = replyAtOnce(kind, subject, cost, id, options, variant);
-    if (reply !== undefined) {
-      const decision = toDecision(this.policy, variant.limits, subject, cost, id, reply);
-      if (isTold) told.tell(decision, options?.shadow, startedMs);
-      return decision;
-    }
-    const sinceUs = plan.haveTerms === true ? clock.nowUs() : 0;
-    const start = { kind, subject, cost, id, options, isTold, holdMs };
-    return this.#put(new Call(start, variant, startedMs, sinceUs, this.#word));
-  }
-
   /** For the first that waits. Called by timers: what `planOf` throws must reach who waits and nobody else. */
   #askInTurn(subject: string, cost: number): Answer {
     try {
-      return this.#ask('consume', subject, cost, undefined, 0, false);
+      return this.#asking.ask('consume', subject, cost, undefined, 0, false);
     } catch (error) {
       return Promise.reject(error);
     }
-  }
-
-  #put(call: Call): Answer {
-    const { kind, subject, cost, id, holdMs, variant } = call;
-    if (kind === 'consume' || kind === 'peek') return variant.guard.decide<Answer>(call) as Answer;
-    const { timeoutMs, signal, terms } = call;
-    const action = kind === 'take' ? { kind, subject, cost, id } : { kind, subject, cost, id, holdMs };
-    const word = (reply: ActionReply) =>
-      kind === 'take' ? this.#wordOf(call, granted(reply), reply.word) : call.word(reply);
-    return variant.guard.take<Answer>({ action, timeoutMs, signal, terms, word }) as Answer;
-  }
-
-  #wordOf(call: Call, reply: StoreReply, cost: number): Answer {
-    if (reply.terms !== undefined) return this.#again(call, reply.terms);
-    const { subject, id, variant } = call;
-    const decision = toDecision(this.policy, variant.limits, subject, cost, id, reply);
-    if (decision.degraded !== undefined) this.#actions.disown(decision, variant);
-    if (call.isTold) this.#parts.told.tell(decision, call.options?.shadow, call.startedMs);
-    return decision;
-  }
-
-  /** The store holds other terms for the subject: nothing was decided. However often, the time limit runs on. */
-  #again(call: Call, terms: string): Answer {
-    const { subject, options, sinceUs, variant } = call;
-    const { clock, timeoutMs } = this.#parts;
-    this.#variants.learn(subject, terms);
-    const passedMs = (clock.nowUs() - sinceUs) / 1000;
-    call.timeoutMs = Math.max(0, (options?.timeoutMs ?? timeoutMs) - passedMs);
-    // Told what was sent: bytes that are no text, which the client cannot repeat.
-    const choice = terms === variant.terms?.replaced ? 'despite' : 'of';
-    call.variant = this.#variants[choice](subject, options?.plan);
-    return this.#put(call);
   }
 
   #check(subject: string, options: CallOptions | undefined): number {

@@ -6,6 +6,7 @@ import type { MaybePromise, Store } from '../stores/store.js';
 import type { AcquireOptions, Lease } from './lease.js';
 import type { LeaseBound, LeaseSettings } from './lease-rule.js';
 import type { Reservation, ReserveOptions, Settlement } from './reservation.js';
+import type { SplitSettings } from './split-rule.js';
 import type { Override } from './terms.js';
 import type { WaitOptions } from './wait.js';
 
@@ -52,6 +53,12 @@ export interface LimiterOptions {
    * all processes together then go beyond the limits by a stated number at most. Without effect over a memory store.
    */
   readonly lease?: LeaseSettings;
+  /**
+   * Subjects that live in several parts, each with its part of every limit and on a slot of its own of a Redis Cluster,
+   * so that their load spreads over masters: never more is admitted, and a little may be refused too early. Without
+   * effect over a memory store.
+   */
+  readonly split?: SplitSettings;
   /** Most calls of `wait` that wait at once, over all subjects: 0 to 1 000 000, 10 000 by default. */
   readonly maxWaiters?: number;
 }

@@ -7,6 +7,7 @@ import { shortSubject } from '../stores/keyspace.js';
 import type { Action, ActionReply, Charge, MaybePromise, Plan, PolicyStore, StoreReply } from '../stores/store.js';
 import { nextId } from './decision.js';
 import type { LeaseBook, Leased, Lessee } from './lease-book.js';
+import type { SplitPlace } from './split.js';
 import { type Ended, type Grant, replyOf } from './unit-lease.js';
 
 /** One of those who ask for a subject that is leased. */
@@ -37,21 +38,34 @@ export interface Unwaited {
 /** Those of one subject who wait while its units are fetched, and are then asked for together. */
 const TOGETHER_MAX = 256;
 
+/** Limits that leases are of. */
+interface LeasedLimits {
+  readonly limits: Plan['limits'];
+  /** Where they are one part's of others. */
+  readonly place: SplitPlace | undefined;
+  /** Whether some subjects of the policy are split. */
+  readonly isSplit: boolean;
+}
+
 /** The leases of the subjects that some limits decide for. */
 export class LimitsLeases implements UnitLeases, Lessee {
   readonly #book: LeaseBook;
   readonly #store: PolicyStore;
   /** Of the limits, the fewest that all processes may hold at once. */
   readonly #units: number;
+  /** Begins the names of subjects, so that each part of one has a lease of its own. */
+  readonly #tag: string;
   /** By limit: it begins anew for everybody at once. */
   readonly #areBounded: readonly boolean[];
   readonly #unwaited: Unwaited;
   readonly #batcher: Batcher<Item, Answer>;
 
-  constructor(book: LeaseBook, store: PolicyStore, limits: Plan['limits'], unwaited: Unwaited) {
+  constructor(book: LeaseBook, store: PolicyStore, { limits, place, isSplit }: LeasedLimits, unwaited: Unwaited) {
     this.#book = book;
     this.#store = store;
-    this.#units = Math.min(...limits.map((limit) => book.rule.unitsOf(limit)));
+    const units = Math.min(...(place?.whole ?? limits).map((limit) => book.rule.unitsOf(limit)));
+    this.#units = Math.floor(units / (place?.part.processes ?? 1));
+    this.#tag = isSplit ? `${place?.part.rank ?? ''}/` : '';
     this.#areBounded = limits.map(isBounded);
     this.#unwaited = unwaited;
     const carrier = {
@@ -64,7 +78,7 @@ export class LimitsLeases implements UnitLeases, Lessee {
 
   answer(operation: Operation, subject: string, cost: number): StoreReply | undefined {
     if (this.#book.size === 0) return undefined;
-    const leased = this.#book.get(shortSubject(subject));
+    const leased = this.#book.get(this.#nameOf(subject));
     if (leased?.by !== this) return undefined;
     const nowUs = this.#book.nowUs();
     if (operation === 'peek') return leased.lease.peek(cost, nowUs);
@@ -76,13 +90,13 @@ export class LimitsLeases implements UnitLeases, Lessee {
   ask(operation: Operation, subject: string, cost: number, waiter: Waiter): Promise<StoreReply> | undefined {
     const part = operation === 'peek' ? 0 : this.#part();
     if (part === 0 || cost > part) return undefined;
-    const name = shortSubject(subject);
+    const name = this.#nameOf(subject);
     if (this.#book.open(name, subject, this) === undefined) return undefined;
     return this.#batcher.ask(name, { name, subject, cost, waiter }, waiter) as Promise<StoreReply>;
   }
 
   drop(subject: string, isForgotten: boolean): void {
-    if (this.#book.size > 0) this.#book.drop(shortSubject(subject), isForgotten);
+    if (this.#book.size > 0) this.#book.drop(this.#nameOf(subject), isForgotten);
   }
 
   giveBack(subject: string, { grant, left }: Ended): Promise<unknown> {
@@ -183,6 +197,10 @@ export class LimitsLeases implements UnitLeases, Lessee {
   #until({ sentUs, untilUs }: Asked, numbers: readonly number[]): number {
     const ends = this.#areBounded.map((is, i) => (is ? sentUs + ((numbers[i * 4 + 2] ?? 0) - 1) * 1000 : untilUs));
     return Math.min(untilUs, ...ends);
+  }
+
+  #nameOf(subject: string): string {
+    return this.#tag === '' ? shortSubject(subject) : this.#tag + shortSubject(subject);
   }
 
   #part(): number {

@@ -98,7 +98,7 @@ function read(reservation: Reservation): Read | undefined {
 }
 
 function isGranted({ id, allowed, subject, cost, atUs, holdMs, onExpiry, mode }: Read): boolean {
-  const isOurs = allowed === true && typeof id === 'string' && /^[0-9a-z]{1,64}$/.test(id);
+  const isOurs = allowed === true && typeof id === 'string' && /^[0-9a-z]{1,64}(?:\.[0-9a-z]{1,2})?$/.test(id);
   const isOfSubject = typeof subject === 'string' && subject !== '';
   const isOfKind = (onExpiry === 'release' || onExpiry === 'keep') && MODES.includes(mode);
   return (

@@ -3,12 +3,15 @@ import { ComportaError, show } from '../core/errors.js';
 import { unawaited } from '../core/unawaited.js';
 import type { Guard } from '../resilience/guard.js';
 import { ANY_TERMS, type Plan, type Terms } from '../stores/store.js';
+import { fits, rankIn, type Split } from './split.js';
 import { type Reading, readTerms, revisionText, type Table } from './terms.js';
 
 /** The limits that one decision is made by, with the guard that asks for them. */
 export interface Variant {
   readonly limits: Plan['limits'];
   readonly guard: Guard;
+  /** Into how many the subject is split: the guard is of one of them, the limits are those of all together. */
+  readonly parts: number;
   /** What the store must hold for these limits to be right; `undefined` where it holds nothing of the kind. */
   readonly terms: Terms | undefined;
 }
@@ -20,6 +23,7 @@ export interface VariantsOptions {
   /** Whether subjects may have terms of their own in the store. */
   readonly haveTerms: boolean;
   readonly planOf: ((subject: string) => string | undefined) | undefined;
+  readonly split?: Split | undefined;
   readonly guardOf: (limits: Plan['limits']) => Guard;
   /** Told of stored terms that this process does not understand. */
   readonly onUnknown: (text: string) => void;
@@ -67,22 +71,55 @@ export class Variants {
   }
 
   /** The limits that a decision was made by, whatever applies to its subject now; `undefined` when not known here. */
-  behind({ subject, limits: states }: Pick<Decision, 'subject' | 'limits'>): Variant | undefined {
+  behind(decision: Pick<Decision, 'subject' | 'limits' | 'id'>): Variant | undefined {
+    const whole = this.#wholeBehind(decision);
+    const rank = rankIn(decision.id);
+    if (whole === undefined || rank === undefined) return whole;
+    // Made by a process that splits otherwise.
+    return rank < (this.#options.split?.parts ?? 0) ? this.part(whole, rank) : undefined;
+  }
+
+  #wholeBehind({ subject, limits: states }: Pick<Decision, 'subject' | 'limits'>): Variant | undefined {
     const now = this.known(subject);
     if (!Array.isArray(states) || states.length === 0) return now;
-    const { table } = this.#options;
-    const all = [now.limits, table.limits, ...table.plans.values(), ...this.#guards.keys()];
+    const { table, haveTerms } = this.#options;
+    const all = [now.limits, table.limits, ...table.plans.values(), ...(haveTerms ? this.#guards.keys() : [])];
     // A part of the limits that decided while the store was away has their ids only.
-    const found = all.find((limits) => fits(limits, states, true)) ?? all.find((limits) => fits(limits, states, false));
-    return found && { limits: found, guard: this.#guard(found), terms: undefined };
+    const found = all.find((limits) => isOf(limits, states, true)) ?? all.find((limits) => isOf(limits, states, false));
+    return found && { limits: found, guard: this.#guard(found), parts: 1, terms: undefined };
+  }
+
+  /** One part of a subject that is split. */
+  part({ limits }: Variant, rank: number): Variant {
+    const { split } = this.#options;
+    const guard = this.#guard(split?.limitsOf(limits)[rank] ?? limits);
+    return { limits, guard, parts: split?.parts ?? 1, terms: undefined };
+  }
+
+  /** Whether a cost can ever pass by the limits that are known to apply. */
+  fits(subject: string, cost: number): boolean {
+    const { limits } = this.of(subject);
+    const { split } = this.#options;
+    return split?.has(subject) === true ? split.fits(limits, cost) : fits(limits, cost);
+  }
+
+  /** Where a change of a subject is made: all of it in one place, or a share of it in each of its parts. */
+  spread(subject: string, cost: number, plan: string | undefined): readonly (Variant & { readonly cost: number })[] {
+    const whole = this.of(subject, plan);
+    const { split } = this.#options;
+    if (split?.has(subject) !== true) return [{ ...whole, cost }];
+    return split.spread(subject, cost).map(({ rank, cost }) => ({ ...this.part(whole, rank), cost }));
   }
 
   /** Guards that together reach all of a subject's keys: plans may count under ids of their own. */
   all(subject: string): readonly Guard[] {
-    const { table } = this.#options;
-    const each = [table.limits, ...table.plans.values(), this.known(subject).limits];
+    const { table, split } = this.#options;
+    const whole = [table.limits, ...table.plans.values(), this.known(subject).limits];
     const keysOf = (limits: Plan['limits']) => limits.map(({ id, algorithm }) => `${id}:${algorithm.tag}`).join();
-    return [...new Map(each.map((limits) => [keysOf(limits), limits])).values()].map((limits) => this.#guard(limits));
+    const different = [...new Map(whole.map((limits) => [keysOf(limits), limits])).values()];
+    const each =
+      split?.has(subject) === true ? different.flatMap((limits) => [limits, ...split.limitsOf(limits)]) : different;
+    return each.map((limits) => this.#guard(limits));
   }
 
   /** The store holds these terms for a subject. */
@@ -134,11 +171,11 @@ export class Variants {
   }
 
   #variant(limits: Plan['limits'], terms: Terms): Variant {
-    return { limits, guard: this.#guard(limits), terms };
+    return { limits, guard: this.#guard(limits), parts: 1, terms };
   }
 
   #addPlain(limits: Plan['limits']): Variant {
-    const variant = { limits, guard: this.#guard(limits), terms: undefined };
+    const variant = { limits, guard: this.#guard(limits), parts: 1, terms: undefined };
     this.#plain.set(limits, variant);
     return variant;
   }
@@ -182,7 +219,7 @@ function stands(reading: Reading, revision: number): boolean {
   return reading.kind === 'override' || reading.revision > revision;
 }
 
-function fits(limits: Plan['limits'], states: Decision['limits'], isExact: boolean): boolean {
+function isOf(limits: Plan['limits'], states: Decision['limits'], isExact: boolean): boolean {
   if (limits.length !== states.length) return false;
   return limits.every(({ id, limit, windowMs }, i) => {
     const state = states[i];

@@ -45,6 +45,7 @@ export const POLICY_FIELDS: readonly string[] = [
   'instances',
   'hold',
   'lease',
+  'split',
   'count',
   'plans',
   'plan',

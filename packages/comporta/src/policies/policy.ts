@@ -23,6 +23,8 @@ export interface Policy<Request = unknown> {
   readonly hold?: Duration | false;
   /** Units fetched ahead for hot subjects, by which all processes together go beyond the limits so far at most. */
   readonly lease?: { readonly maxOvershoot: string | number; readonly lasts?: Duration; readonly strict?: boolean };
+  /** Subjects that live in so many parts, on masters of their own: all of the policy, or these alone. */
+  readonly split?: { readonly parts: number; readonly subjects?: readonly string[] };
   /**
    * Which requests stay charged, once their outcome is known: `all` (default), `failures` (a status of 400 or
    * more, or no answer), `successes` (the others), or the final cost by a function: a whole number from 0.

@@ -1,8 +1,7 @@
 import type { RedisClient, RedisNode } from './client.js';
 import { lacksRight, messageOf } from './explain.js';
 import { cannotTell, type Finding, failure, ok, warning } from './finding.js';
-
-const SLOTS = 16_384;
+import { SLOTS } from './slot.js';
 
 /** The servers that the client would send decisions to, each once. */
 export function primariesOf(client: RedisClient): RedisNode[] {

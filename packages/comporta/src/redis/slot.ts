@@ -5,9 +5,12 @@ const TABLE: Uint16Array = Uint16Array.from({ length: 256 }, (_, byte) => {
   return crc & 0xffff;
 });
 
+/** Of a cluster. */
+export const SLOTS = 16_384;
+
 /** Slot (0 to 16383) of a hash tag, which is ASCII here by construction. */
 export function slotOf(tag: string): number {
   let crc = 0;
   for (let i = 0; i < tag.length; i++) crc = ((crc << 8) & 0xffff) ^ (TABLE[(crc >> 8) ^ tag.charCodeAt(i)] as number);
-  return crc % 16384;
+  return crc % SLOTS;
 }

@@ -1,7 +1,7 @@
 import type { Clock } from '../core/time.js';
 import { StoreError, type Waiter } from '../core/waiting.js';
 import type { MaybePromise, PolicyStore } from '../stores/store.js';
-import { withDeadline } from './deadline.js';
+import { type Race, withDeadline } from './deadline.js';
 import type { NodeHealth, Refusal, StoreHealth } from './health.js';
 
 /** One call to the store, and what to make of either outcome. */
@@ -56,63 +56,100 @@ export class Asker {
     return this.#store.shardOf?.(subject) ?? ONLY_NODE;
   }
 
+  /** Tells the same at any later time. */
+  whereIs(subject: string): () => string {
+    return () => this.nodeOf(subject);
+  }
+
   /** Asks the store, unless the subject's node is known to be dead, and never for longer than the time limit. */
-  ask<T, R>({ subject, start, signal, timeoutMs, onValue, onError }: Ask<T, R>): MaybePromise<R> {
-    const clock = this.#clock;
-    const limitMs = Math.min(timeoutMs ?? this.#timeoutMs, this.#timeoutMs);
-    const name = this.nodeOf(subject);
+  ask<T, R>(ask: Ask<T, R>): MaybePromise<R> {
+    const limitMs = Math.min(ask.timeoutMs ?? this.#timeoutMs, this.#timeoutMs);
+    const name = this.nodeOf(ask.subject);
     const node = this.#store.shardOf === undefined ? undefined : this.#health.node(name);
-    const sentAtMs = toMs(clock);
+    const sentAtMs = toMs(this.#clock);
     const refusal = node?.enter(this.#breakerMs, sentAtMs, limitMs);
     if (refusal !== undefined) {
-      this.#store.suspect?.(subject);
-      return onError(REFUSALS[refusal], name);
+      this.#store.suspect?.(ask.subject);
+      return ask.onError(REFUSALS[refusal], name);
     }
-    const fail = (error: unknown): R => {
-      this.#blame(node, subject, error, limitMs, sentAtMs);
-      return onError(error, name);
-    };
-    const waiter: Waiter = { isOver: false, timeoutMs: limitMs, isHeld: false, onOver: undefined };
+    const asked = { store: this.#store, clock: this.#clock, breakerMs: this.#breakerMs, node, name, sentAtMs };
+    const inquiry = new Inquiry(ask, limitMs, asked);
     let work: MaybePromise<T>;
     try {
-      work = start(waiter);
+      work = ask.start(inquiry);
     } catch (error) {
-      node?.leave();
-      return fail(error);
+      inquiry.onSettled();
+      return inquiry.onError(error);
     }
-    if (!(work instanceof Promise)) {
-      node?.leave();
-      return onValue(work, name);
-    }
-    return withDeadline(work, {
-      waiter,
-      signal,
-      timeoutMs: limitMs,
-      clock,
-      onSettled: () => node?.leave(),
-      onValue: (value) => {
-        node?.succeeded(this.#breakerMs, toMs(clock), sentAtMs);
-        return onValue(value, name);
-      },
-      onError: fail,
-    });
+    if (work instanceof Promise) return withDeadline(work, inquiry);
+    inquiry.onSettled();
+    return ask.onValue(work, name);
+  }
+}
+
+/** Of whom it is asked, and when. */
+interface Asked {
+  readonly store: PolicyStore;
+  readonly clock: Clock;
+  readonly breakerMs: number;
+  readonly node: NodeHealth | undefined;
+  readonly name: string;
+  readonly sentAtMs: number;
+}
+
+/** A call that is under way: who waits, and what its end means for the node. */
+class Inquiry<T, R> implements Race<T, R>, Waiter {
+  isOver = false;
+  isHeld = false;
+  onOver: (() => void) | undefined = undefined;
+  readonly timeoutMs: number;
+  readonly signal: AbortSignal | undefined;
+  readonly clock: Clock;
+  readonly #ask: Ask<T, R>;
+  readonly #asked: Asked;
+
+  constructor(ask: Ask<T, R>, timeoutMs: number, asked: Asked) {
+    this.timeoutMs = timeoutMs;
+    this.signal = ask.signal;
+    this.clock = asked.clock;
+    this.#ask = ask;
+    this.#asked = asked;
+  }
+
+  get waiter(): Waiter {
+    return this;
+  }
+
+  onSettled(): void {
+    this.#asked.node?.leave();
+  }
+
+  onValue(value: T): R {
+    const { node, name, breakerMs, sentAtMs } = this.#asked;
+    node?.succeeded(breakerMs, toMs(this.clock), sentAtMs);
+    return this.#ask.onValue(value, name);
+  }
+
+  onError(error: unknown): R {
+    this.#blame(error);
+    return this.#ask.onError(error, this.#asked.name);
   }
 
   /** Tells the breaker of a failure that is the node's. An answer, even one of refusal, shows that it lives. */
-  #blame(node: NodeHealth | undefined, subject: string, error: unknown, limitMs: number, sentAtMs: number): void {
+  #blame(error: unknown): void {
+    const { node, store, breakerMs, sentAtMs } = this.#asked;
     if (node === undefined) return;
-    const nowMs = toMs(this.#clock);
+    const nowMs = toMs(this.clock);
     if (error instanceof StoreError && error.isAnswer) {
-      node.succeeded(this.#breakerMs, nowMs, sentAtMs);
+      node.succeeded(breakerMs, nowMs, sentAtMs);
       return;
     }
     if (error instanceof StoreError && error.isStarting) return;
     const cause = error instanceof StoreError ? error.kind : 'unavailable';
     // A caller with less patience than the breaker is for proves nothing.
-    const isFault = cause === 'unavailable' || (cause === 'timeout' && limitMs >= this.#breakerMs);
+    const isFault = cause === 'unavailable' || (cause === 'timeout' && this.timeoutMs >= breakerMs);
     if (!isFault) return;
-    const isTimeout = cause === 'timeout';
-    node.failed(this.#breakerMs, nowMs, { isTimeout, sentAtMs, chance: Math.random() });
-    this.#store.suspect?.(subject);
+    node.failed(breakerMs, nowMs, { isTimeout: cause === 'timeout', sentAtMs, chance: Math.random() });
+    store.suspect?.(this.#ask.subject);
   }
 }

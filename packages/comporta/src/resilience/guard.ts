@@ -192,7 +192,7 @@ export class Guard {
 
   #bounded<T>(subject: string, start: (waiter: Waiter) => MaybePromise<T>): MaybePromise<T> {
     const onError = (error: unknown, node: string): never => {
-      this.#reports.failed(error, node, subject);
+      this.#reports.failed(error, node, this.#asker.whereIs(subject));
       throw error;
     };
     return this.#asker.ask({
@@ -207,7 +207,7 @@ export class Guard {
 
   #standIn<R>(question: Question<R>, error: unknown, node: string): R {
     const { operation, subject, cost, id } = question;
-    const degraded = this.#reports.failed(error, node, subject);
+    const degraded = this.#reports.failed(error, node, this.#asker.whereIs(subject));
     if (degraded.mode !== 'local') return question.word({ atUs: 0, numbers: [], degraded });
     const reply = this.#local.decide({ operation, subject, cost, id }, () => this.#payBack?.owed(subject));
     // Where the store may have been reached it may have charged already: better once too few than twice.
@@ -218,7 +218,7 @@ export class Guard {
 
   #standInFor<R>(action: TakingAction, word: (reply: ActionReply) => R, error: unknown, node: string): R {
     const { subject } = action;
-    const degraded = this.#reports.failed(error, node, subject);
+    const degraded = this.#reports.failed(error, node, this.#asker.whereIs(subject));
     if (degraded.mode !== 'local') {
       const isGiven = degraded.mode === 'open';
       return word({ atUs: 0, numbers: [], degraded, word: isGiven ? Math.max(1, action.cost) : 0 });
@@ -232,7 +232,7 @@ export class Guard {
 
   #answered(node: string): void {
     this.#onAnswered();
-    this.#reports.answered(node, (subject) => this.#asker.nodeOf(subject));
+    this.#reports.answered(node);
   }
 
   #creditor(): Creditor {

@@ -2,8 +2,8 @@
 const MENDED_MS = 1000;
 
 interface Outage {
-  /** A subject that was not served: tells who took over from the node. */
-  readonly subject: string;
+  /** Where a subject that was not served lives now: tells who took over from the node. */
+  nodeNow(): string;
   readonly atMs: number;
   /** The node answered, with something that only a person can mend. */
   readonly isComplaint: boolean;
@@ -27,12 +27,12 @@ export class Outages {
     return this.#byNode.size === 0;
   }
 
-  /** A node answered: the nodes that are no longer missed. `nodeOf` says where a subject lives now. */
-  answered(node: string, nowMs: number, nodeOf: (subject: string) => string): readonly string[] {
+  /** A node answered: the nodes that are no longer missed. */
+  answered(node: string, nowMs: number): readonly string[] {
     const over: string[] = [];
-    for (const [failed, { subject, atMs, isComplaint }] of this.#byNode) {
+    for (const [failed, { nodeNow, atMs, isComplaint }] of this.#byNode) {
       if (isComplaint && Math.abs(nowMs - atMs) < MENDED_MS) continue;
-      if (failed === node || nodeOf(subject) === node) over.push(failed);
+      if (failed === node || nodeNow() === node) over.push(failed);
     }
     for (const each of over) this.#byNode.delete(each);
     return over;

@@ -8,9 +8,15 @@ const SUBJECTS_MAX = 10_000;
 const RECORDED_MAX = 50_000;
 /** How many subjects each admission looks at for what no longer counts: enough to clean faster than subjects come. */
 const SWEEP_STEPS = 2;
-/** Charges sent together, and the pause between such batches: a server that has just come back needs air. */
-const BATCH = 32;
+/** Charges sent together, from one on twice as many each time, and the least pause between such batches. */
+const BATCH_MAX = 32;
 const PAUSE_MS = 20;
+/**
+ * The pause grows with the time by which answers take longer than the quickest: many processes pay together, and a
+ * server that has just come back and falls behind would be lost again.
+ */
+const PAUSE_PER_DELAY = 40;
+const PAUSE_MAX_MS = 1000;
 /** Processes begin spread over this time, since all notice the recovery together. */
 const SPREAD_MS = 200;
 /** How often to look again for subjects whose node was still away. */
@@ -52,6 +58,8 @@ export class PayBack {
   #isRunning = false;
   #isStopped = false;
   #triedAtUs = 0;
+  /** The least time in which a batch was answered. */
+  #quickestMs: number = Number.POSITIVE_INFINITY;
 
   constructor(plan: Plan, clock: Clock, creditor: Creditor) {
     this.#plan = plan;
@@ -128,13 +136,21 @@ export class PayBack {
   async #run(): Promise<void> {
     await this.#pause(Math.random() * SPREAD_MS);
     const all = [...this.#owed];
-    for (let i = 0; i < all.length && !this.#isStopped; i += BATCH) {
+    for (let i = 0, size = 1; i < all.length && !this.#isStopped; i += size, size = Math.min(2 * size, BATCH_MAX)) {
       // Looked for as it goes: to find a subject's node takes time, where subjects are long.
-      const due = all.slice(i, i + BATCH).filter((subject) => this.#creditor.isBack(subject));
+      const due = all.slice(i, i + size).filter((subject) => this.#creditor.isBack(subject));
+      const sentUs = this.#clock.nowUs();
       await Promise.all(due.map((subject) => this.#pay(subject)));
       if (due.length === 0) await nextTurn();
-      else if (i + BATCH < all.length) await this.#pause(PAUSE_MS * (0.5 + Math.random()));
+      else if (i + size < all.length) await this.#pause(this.#pauseMs(sentUs) * (0.5 + Math.random()));
     }
+  }
+
+  #pauseMs(sentUs: number): number {
+    const tookMs = Math.max(0, this.#clock.nowUs() - sentUs) / 1000;
+    // Where nothing counted any more none was sent.
+    if (tookMs > 0) this.#quickestMs = Math.min(this.#quickestMs, tookMs);
+    return Math.min(PAUSE_MAX_MS, Math.max(PAUSE_MS, PAUSE_PER_DELAY * (tookMs - this.#quickestMs)));
   }
 
   async #pay(subject: string): Promise<void> {

@@ -26,23 +26,23 @@ export class Reports {
     this.#options = options;
   }
 
-  /** A node answered; `nodeOf` says where a subject lives now. */
-  answered(node: string, nodeOf: (subject: string) => string): void {
+  /** A node answered. */
+  answered(node: string): void {
     if (this.#outages.isEmpty) return;
     const { policy, clock, events } = this.#options;
-    for (const over of this.#outages.answered(node, clock.nowUs() / 1000, nodeOf)) {
+    for (const over of this.#outages.answered(node, clock.nowUs() / 1000)) {
       this.#health.node(over).notices.recovered();
       events.emit('recovered', { policy, node: over });
     }
   }
 
-  /** What a failure means for the decision that met it. */
-  failed(error: unknown, node: string, subject: string): Degraded {
+  /** What a failure means for the decision that met it; `nodeNow` says where its subject lives at any time. */
+  failed(error: unknown, node: string, nodeNow: () => string): Degraded {
     const { policy, mode } = this.#options;
     const cause = error instanceof StoreError ? error.kind : 'unavailable';
     const degraded: Degraded = { mode, cause, detail: error instanceof Error ? error.message : String(error) };
     // A caller that gives up says nothing about the store.
-    if (cause !== 'aborted') this.#tell({ policy, node, degraded }, subject);
+    if (cause !== 'aborted') this.#tell({ policy, node, degraded }, nodeNow);
     return degraded;
   }
 
@@ -54,7 +54,7 @@ export class Reports {
     events.emit('config', { policy, node: '', degraded: { mode, cause: 'misconfigured', detail } });
   }
 
-  #tell(failure: StoreFailure, subject: string): void {
+  #tell(failure: StoreFailure, nodeNow: () => string): void {
     const { policy, node, degraded } = failure;
     const { clock, events } = this.#options;
     const atMs = clock.nowUs() / 1000;
@@ -64,6 +64,6 @@ export class Reports {
       events.emit('config', failure);
     }
     if (!events.has('degraded')) this.#health.node(node).notices.failed(policy, degraded);
-    if (this.#outages.failed(node, { subject, atMs, isComplaint })) events.emit('degraded', failure);
+    if (this.#outages.failed(node, { nodeNow, atMs, isComplaint })) events.emit('degraded', failure);
   }
 }

@@ -1,5 +1,7 @@
+import type { Part } from '../algorithms/algorithm.js';
 import { checkName } from '../algorithms/limits.js';
 import { DURATION_MAX_MS } from '../algorithms/ranges.js';
+import { sharedLimit } from '../algorithms/share.js';
 import { readLimits } from '../algorithms/written.js';
 import { wirePlan } from '../stores/http-protocol.js';
 import type { Blocks, Plan, PolicyStore, Store } from '../stores/store.js';
@@ -9,6 +11,7 @@ import { BadInput, type Fields, optional, readFields, readFlag, readWhole, refus
 const PLANS_MAX = 1000;
 const PLAN_LENGTH_MAX = 16_384;
 const REFUSALS_MAX = 1_000_000;
+const PARTS_MAX = 64;
 
 export interface BoundPlan {
   readonly policy: PolicyStore;
@@ -49,19 +52,28 @@ export class Plans {
 
 function readPlan(value: unknown, field: string): Plan {
   const fields = readFields(value, field);
-  const { policy, limits, blocks, haveTerms } = fields;
-  refuseOthers(fields, field, ['policy', 'limits', 'blocks', 'haveTerms']);
+  const { policy, limits, blocks, haveTerms, split } = fields;
+  refuseOthers(fields, field, ['policy', 'limits', 'blocks', 'haveTerms', 'split']);
   return translated(field, () => {
     checkName(policy, `${field}.policy`);
+    const whole = readLimits(limits, `${field}.limits`);
+    const part = optional(split, (given) => readSplit(readFields(given, `${field}.split`), `${field}.split`));
     return {
       policy,
-      limits: readLimits(limits, `${field}.limits`),
+      limits: part === undefined ? whole : whole.map((limit) => sharedLimit(limit, part, 0)),
+      ...(part && { split: part }),
       ...(blocks !== undefined && { blocks: readBlocks(readFields(blocks, `${field}.blocks`), `${field}.blocks`) }),
       ...(optional(haveTerms, (given) => readFlag(given, `${field}.haveTerms`)) && { haveTerms: true }),
       // Who uses it says so itself.
       isUncounted: true as const,
     };
   });
+}
+
+function readSplit(fields: Fields, field: string): Part {
+  refuseOthers(fields, field, ['processes', 'rank']);
+  const processes = readWhole(fields.processes, `${field}.processes`, 2, PARTS_MAX);
+  return { processes, rank: readWhole(fields.rank, `${field}.rank`, 0, processes - 1) };
 }
 
 /** By hand alone, or all three numbers. */

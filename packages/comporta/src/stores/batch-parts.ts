@@ -8,24 +8,31 @@ export interface Asked {
   readonly tail: readonly string[];
 }
 
-/** Most decisions of one call, and most limits in it: so that a server is held up for a fraction of a millisecond. */
-const DECISIONS_MAX = 64;
+/**
+ * Most decisions of one call, and most limits in it: so that a server is held up for a fraction of a millisecond, and
+ * so that of many decisions a part is on its way while the server works at another.
+ */
+const DECISIONS_MAX = 32;
 const LIMITS_MAX = 128;
 
 export const mostAtOnce = (limits: readonly Limit[]): number =>
   Math.min(DECISIONS_MAX, Math.floor(LIMITS_MAX / limits.length));
 
-/** What is sent around the limits' arguments to decide all of them. Keys of one subject stand for all. */
+/**
+ * What is sent around the limits' arguments to decide all of them. Keys of one subject stand for all, and costs of 1
+ * are left out where nothing else is said of any.
+ */
 export function partsOfAll(
   all: readonly Asked[],
   keysOf: (escaped: string) => readonly string[],
 ): { readonly keys: readonly string[]; readonly head: readonly string[]; readonly tail: readonly string[] } {
   const isOne = all.every(({ escaped }) => escaped === all[0]?.escaped);
+  const isPlain = all.every(({ cost, tail: own }) => cost === '1' && own.length === 0);
   const keys: string[] = [];
   const tail: string[] = [];
   for (const { escaped, cost, tail: own } of all) {
     if (!isOne || keys.length === 0) keys.push(...keysOf(escaped));
-    tail.push(cost, ...own);
+    if (!isPlain) tail.push(cost, ...own);
   }
   return { keys, head: ['', String(all.length)], tail };
 }

@@ -1,3 +1,4 @@
+import type { Part } from '../algorithms/algorithm.js';
 import { type Written, writeLimits } from '../algorithms/written.js';
 import type { DegradedCause } from '../core/decision.js';
 import type { Action, Blocks, Charge, Plan, Terms } from './store.js';
@@ -16,10 +17,12 @@ export interface WirePlan {
   readonly limits: readonly Written[];
   readonly blocks?: Blocks;
   readonly haveTerms?: boolean;
+  readonly split?: Part;
 }
 
-export function wirePlan({ policy, limits, blocks, haveTerms }: Plan): WirePlan {
-  return { policy, limits: writeLimits(limits), ...(blocks && { blocks }), ...(haveTerms && { haveTerms }) };
+export function wirePlan({ policy, limits, blocks, haveTerms, split }: Plan): WirePlan {
+  const gates = { ...(blocks && { blocks }), ...(haveTerms && { haveTerms }) };
+  return { policy, limits: writeLimits(limits), ...gates, ...(split && { split }) };
 }
 
 /** A call as it travels; `plan` names one of the request's. */

@@ -1,6 +1,8 @@
+import type { Part } from '../algorithms/algorithm.js';
 import { ComportaError } from '../core/errors.js';
 import { digestHex } from '../core/hash.js';
 import { memo } from '../identity/memo.js';
+import { SLOTS, slotOf } from '../redis/slot.js';
 import type { Plan } from './store.js';
 
 /** First part of every key; the number is the version of the stored layout. */
@@ -18,7 +20,8 @@ const UNSAFE_CHARACTER = /[^A-Za-z0-9._~@/+=,-]/gu;
 
 /**
  * Text of a subject inside a key. Injective: `%` is only ever written by the escape, and a digest
- * starts with `%h`, which no escape produces. With a secret every subject becomes an HMAC.
+ * starts with `%h`, which no escape produces, an HMAC with `%k`, and a part with `%p`. With a secret every subject
+ * becomes an HMAC.
  */
 export function escapeSubject(subject: string, secret?: string): string {
   if (secret !== undefined) return `%k${digestHex(subject, secret)}`;
@@ -34,6 +37,24 @@ export function escapeSubject(subject: string, secret?: string): string {
 export function shortSubject(subject: string): string {
   if (subject.length <= SUBJECT_LENGTH_MAX) return subject;
   return digestOf(subject).padEnd(SUBJECT_LENGTH_MAX + 1, '.');
+}
+
+/** So many tries miss a range of slots once in millions of times, and then the load is a little less even. */
+const SALTS_MAX = 1000;
+
+/**
+ * Text of one part of a split subject inside a key. Its salt puts the parts into equal ranges of slots, one each, so
+ * that they spread over the masters; the range of the first is the subject's own. The same wherever it is reckoned.
+ */
+export function partOf(escaped: string, { processes: parts, rank }: Part): string {
+  const rangeOf = (text: string): number => Math.floor((slotOf(text) * parts) / SLOTS);
+  const wanted = (rangeOf(escaped) + rank) % parts;
+  let text = '';
+  for (let salt = 0; salt < SALTS_MAX; salt++) {
+    text = `%p${rank}.${salt}.${escaped}`;
+    if (rangeOf(text) === wanted) break;
+  }
+  return text;
 }
 
 /** Code points as `%` and hex digits in one of three fixed widths, so that no two texts meet. */

@@ -57,7 +57,8 @@ function opened(
   const presence = new MemoryPresence(clock);
   return {
     kind: 'memory',
-    bind: (plan) => new MemoryPolicy(plan, (name) => tables.of(name), clock),
+    bind: (plan) =>
+      new MemoryPolicy(plan, (name) => tables.of(plan.split ? `${plan.split.rank}/${name}` : name), clock),
     ping: () => Promise.resolve(),
     ready: () => Promise.resolve(),
     beat: (who, policies) => presence.beat(who, policies),

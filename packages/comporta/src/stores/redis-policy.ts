@@ -7,7 +7,7 @@ import { slotOf } from '../redis/slot.js';
 import { Batcher, type Carrier } from './batch.js';
 import { type Asked, mostAtOnce, partsOfAll } from './batch-parts.js';
 import { gateArguments, gatesOf, PolicyKeys } from './gates.js';
-import { escapeSubject } from './keyspace.js';
+import { escapeSubject, partOf } from './keyspace.js';
 import { type PolicyPresence, type Presence, uncounted } from './presence.js';
 import { partsOf } from './redis-actions.js';
 import { decode, decodeAction, decodeMany, toNumber } from './redis-replies.js';
@@ -148,7 +148,8 @@ export class RedisPolicy implements PolicyStore {
   /** One decision asks several times for the same subject. */
   #escape(subject: string): string {
     if (subject !== this.#lastSubject) {
-      this.#lastEscaped = escapeSubject(subject, this.#shared.secret);
+      const escaped = escapeSubject(subject, this.#shared.secret);
+      this.#lastEscaped = this.#plan.split === undefined ? escaped : partOf(escaped, this.#plan.split);
       this.#lastSubject = subject;
     }
     return this.#lastEscaped;

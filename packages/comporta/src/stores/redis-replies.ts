@@ -7,8 +7,7 @@ import type { ActionReply, StoreReply } from './store.js';
 export function decode(reply: unknown, limits: number): StoreReply {
   if (Array.isArray(reply) && reply.length === 2) return shut(reply);
   if (!Array.isArray(reply) || reply.length !== 1 + 4 * limits) throw unexpected(reply);
-  const [atUs, ...numbers] = reply as unknown[];
-  return { atUs: toNumber(atUs), numbers: numbers.map(toNumber) };
+  return { atUs: toNumber(reply[0]), numbers: toNumbers(reply, 1, reply.length) };
 }
 
 /** A gate was shut: a number is what is left of a block, in ms, and what follows `=` the terms that stand. */
@@ -35,9 +34,7 @@ function entryOf(reply: readonly unknown[], from: number, width: number, atUs: n
   const first = toNumber(reply[from]);
   if (first === SHUT) return shut([atUs, reply[from + 1]]);
   if (first === FAILED) return toStoreError(new Error(String(reply[from + 1])));
-  const numbers = [first];
-  for (let at = from + 1; at < from + width; at++) numbers.push(toNumber(reply[at]));
-  return { atUs, numbers };
+  return { atUs, numbers: toNumbers(reply, from, from + width) };
 }
 
 /** As {@link decode}, with a word after the time. */
@@ -46,6 +43,13 @@ export function decodeAction(reply: unknown, limits: number): ActionReply {
   if (!Array.isArray(reply) || reply.length !== 2 + 4 * limits) throw unexpected(reply);
   const [atUs, word, ...numbers] = reply as unknown[];
   return { atUs: toNumber(atUs), word: toNumber(word), numbers: numbers.map(toNumber) };
+}
+
+/** Part of a reply. Copied in one go: an array that grows by one at a time takes several times its room. */
+function toNumbers(reply: readonly unknown[], from: number, to: number): readonly number[] {
+  const numbers = reply.slice(from, to);
+  for (let i = 0; i < numbers.length; i++) numbers[i] = toNumber(numbers[i]);
+  return numbers as number[];
 }
 
 /** A whole number of a reply, whatever the protocol made of it. */

@@ -5,7 +5,7 @@ import { type Clock, systemClock } from '../core/time.js';
 import { StoreError } from '../core/waiting.js';
 import type { RedisClient, RedisNode } from '../redis/client.js';
 import { ScriptRunner } from '../redis/run.js';
-import { slotOf } from '../redis/slot.js';
+import { SLOTS, slotOf } from '../redis/slot.js';
 import { KEY_PREFIX } from './keyspace.js';
 import { PRESENCE_TAG, Presence } from './presence.js';
 import { PRESENCE_SCRIPT } from './presence-script.js';
@@ -88,8 +88,6 @@ export function openRedis(client: RedisClient, options: KeyOptions, close: () =>
   };
   return keepParts(store, { client, runner, clock, keyPrefix, subjectSecret });
 }
-
-const SLOTS = 16_384;
 
 /** Connections to every server that holds keys. */
 function nodesOf(client: RedisClient): readonly RedisNode[] {

@@ -13,6 +13,11 @@ export interface Plan {
   readonly blocks?: Blocks;
   /** Subjects can have terms of their own: every decision then says by which it is made. */
   readonly haveTerms?: boolean;
+  /**
+   * It is about one part of subjects that are split into so many: with counts of its own, on a slot of its own. The
+   * limits are its share already; over HTTP the whole ones travel, with this.
+   */
+  readonly split?: Part;
   /** Whoever binds it is not counted among the processes that use the policy: of the self-test, or for others. */
   readonly isUncounted?: true;
 }

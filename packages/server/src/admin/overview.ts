@@ -7,6 +7,7 @@ import { nearest } from '../config/nearest.js';
 import { readiness } from '../health/health.js';
 import { mergeNodes } from '../workers/merge-nodes.js';
 import { mergeRankings } from '../workers/merge-ranking.js';
+import { adviser } from './advice.js';
 import type { AdminCall, AdminRoute } from './route.js';
 import { subjectName } from './subject-name.js';
 
@@ -143,7 +144,18 @@ const top: AdminRoute = {
         sinceMs: whole(0).describe('When counting began, in ms since 1970.'),
         nowMs: whole(0),
         total: whole(0).describe('Requests or refusals of all subjects.'),
-        subjects: z.array(z.object({ policy: z.string(), subject: z.string(), count: whole(0), error: whole(0) })),
+        subjects: z.array(
+          z.object({
+            policy: z.string(),
+            subject: z.string(),
+            count: whole(0),
+            error: whole(0),
+            advice: z
+              .string()
+              .optional()
+              .describe('What helps where this server alone asks more of the subject than one master decides.'),
+          }),
+        ),
       }),
     },
   },
@@ -158,12 +170,15 @@ const top: AdminRoute = {
     const asked = { by, count: Math.max(count, TOP_ASKED), policy } as const;
     const { subjects, policies, total, sinceMs, nowMs } = mergeRankings(await state.team.ask('ranking', asked), count);
     checkPolicy(policy, state, policies);
+    const advised = by === 'requests' ? await adviser(state, subjects, (nowMs - sinceMs) / 1000) : undefined;
     const named = subjects.map(({ item, ...each }) => {
+      const advice = advised?.({ item, ...each });
       return {
         policy: each.policy,
         subject: subjectName(item, state.settings.topSubjects),
         count: each.count,
         error: each.error,
+        ...(advice !== undefined && { advice }),
       };
     });
     return json(200, { by, total, sinceMs, nowMs, subjects: named });

@@ -80,7 +80,7 @@ const traced = {
   cost: whole(0).describe('What was charged if allowed.'),
   id: z
     .string()
-    .regex(/^\.?[0-9a-z]{1,64}$/)
+    .regex(/^\.?[0-9a-z]{1,64}(?:\.[0-9a-z]{1,2})?$/)
     .describe('Unique per decision.'),
   atUs: whole(0).describe('When it was made by the deciding clock, in microseconds since 1970; 0 when nobody counted.'),
   degraded: degraded.optional(),

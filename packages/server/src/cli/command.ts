@@ -24,6 +24,9 @@ export interface Values {
   readonly load?: string;
   readonly memory?: string;
   readonly hottest?: string;
+  readonly lease?: string;
+  readonly limit?: string;
+  readonly processes?: string;
   readonly help?: boolean;
   /** The word that a command takes beside its options. */
   readonly word?: string;

@@ -1,4 +1,4 @@
-import { type LeaseSettings, type Limit, leaseBounds } from 'comporta';
+import { type LeaseSettings, type Limit, leaseBounds, type SplitSettings, splitLosses } from 'comporta';
 import type { ServerConfig } from '../config/config.js';
 import type { Address } from '../config/types.js';
 
@@ -12,6 +12,7 @@ export function describePolicies({ gate }: ServerConfig): readonly string[] {
       limits.map(describeLimit).join(' and '),
       `on store failure ${policy.onStoreFailure ?? gate.onStoreFailure ?? 'local'}`,
       ...(policy.lease === undefined ? [] : [describeLease(limits, policy.lease)]),
+      ...(policy.split === undefined ? [] : [describeSplit(limits, policy.split)]),
       ...(policy.count === 'failures' || policy.count === 'successes' ? [`${policy.count} only`] : []),
       ...(policy.shadow === true ? ['shadow: never refuses'] : []),
       ...(typeof policy.shadow === 'object' ? [`shadow for ${policy.shadow.percent} % of the subjects`] : []),
@@ -29,6 +30,14 @@ function describeLimit({ algorithm, settings }: Limit): string {
 function describeLease(limits: readonly Limit[], lease: LeaseSettings): string {
   const bounds = leaseBounds(limits, lease).map(({ id, units }) => `${id} + ${units}`);
   return `leases: all processes together admit at most ${bounds.join(', ')}`;
+}
+
+/** What it costs, where as much is asked for as the limits allow. */
+function describeSplit(limits: readonly Limit[], split: SplitSettings): string {
+  const losses = splitLosses(limits, split).map(
+    ({ id, largestCost, loss }) => `${id} up to ${(100 * loss).toFixed(1)} %, and all costs above ${largestCost}`,
+  );
+  return `split in ${split.parts} parts: refused too early ${losses.join(', ')}`;
 }
 
 /** A store's address without its credentials. */

@@ -1,5 +1,6 @@
 import { nearest } from '../config/nearest.js';
 import { FIGURES, keepsEntries } from '../plan/figures.js';
+import { type LeasePlan, leaseFor } from '../plan/lease.js';
 import { type Demand, type PlannedLimit, planFor } from '../plan/plan.js';
 import { planText } from '../plan/report.js';
 import { type Command, UsageError, type Values } from './command.js';
@@ -15,6 +16,9 @@ export const plan: Command = {
     load: { type: 'string' },
     memory: { type: 'string' },
     hottest: { type: 'string' },
+    lease: { type: 'string' },
+    limit: { type: 'string' },
+    processes: { type: 'string' },
     json: { type: 'boolean' },
   },
   help: `Reckons how many Redis servers a load needs, from measured costs of each algorithm.
@@ -29,6 +33,9 @@ Usage: comporta plan --rps 50k --subjects 1M --limits tokenBucket,slidingWindow=
   --load N        percent of a master's core to use, for bursts and failures; 50 by default
   --memory SIZE   memory that one server may fill: 512MB, 8GB; 4GB by default
   --hottest N     decisions per second of the busiest subject
+  --lease MOST    whether it can have leases, and the calls they save: maxOvershoot, such as 5% or 500 units
+  --limit N       with --lease: its limit; of several the smallest
+  --processes N   with --lease: how many share it
   --json          the plan for programs
 
 The costs were measured on one machine, with one command per decision and a replica attached; yours differs. Repeat
@@ -48,14 +55,32 @@ function runPlan(values: Values): number {
     hottestPerSecond: values.hottest === undefined ? undefined : quantity(values, 'hottest'),
   };
   const made = planFor(demand);
-  process.stdout.write(values.json === true ? `${JSON.stringify(made, null, 2)}\n` : planText(demand, made));
+  const lease = leaseOf(values, demand.hottestPerSecond);
+  const json = { ...made, ...(lease && { lease }) };
+  process.stdout.write(values.json === true ? `${JSON.stringify(json, null, 2)}\n` : planText(demand, made, lease));
   return 0;
+}
+
+function leaseOf(values: Values, hottestPerSecond: number | undefined): LeasePlan | undefined {
+  const { lease } = values;
+  if (lease === undefined) {
+    const other = (['limit', 'processes'] as const).find((name) => values[name] !== undefined);
+    if (other === undefined) return undefined;
+    throw new UsageError(`plan: --${other} changes nothing without --lease`);
+  }
+  const [, digits, unit] = /^(\d+(?:\.\d+)?)(%?)$/.exec(lease) ?? [];
+  const most = Number(digits);
+  const isRight = unit === '%' ? most > 0 && most <= 100 : Number.isInteger(most) && most >= 1;
+  if (!isRight) throw new UsageError(`plan: --lease expected a percentage such as 5%, or whole units, got "${lease}"`);
+  const maxOvershoot = unit === '%' ? { percent: most } : { units: most };
+  const [limit, processes] = [quantity(values, 'limit'), quantity(values, 'processes')];
+  return leaseFor({ maxOvershoot, limit, processes, hottestPerSecond });
 }
 
 const QUANTITY = /^(\d+(?:\.\d+)?)([kMG]?)$/;
 const POWERS: Readonly<Record<string, number>> = { '': 1, k: 1e3, M: 1e6, G: 1e9 };
 
-function quantity(values: Values, name: 'rps' | 'subjects' | 'hottest'): number {
+function quantity(values: Values, name: 'rps' | 'subjects' | 'hottest' | 'limit' | 'processes'): number {
   const text = values[name];
   if (text === undefined) throw new UsageError(`plan: --${name} is missing, such as --${name} 50k`);
   const [, digits = '', unit = ''] = QUANTITY.exec(text.replaceAll(/[,_]/g, '')) ?? [];

@@ -11,12 +11,14 @@ export interface Seen {
     readonly subject: string;
     readonly count: number;
     readonly error: number;
+    readonly advice?: string;
   }[];
   readonly store: { readonly address: string; readonly status: string; readonly reason?: string };
   readonly breakers: readonly { readonly node: string; readonly timeoutMs: number; readonly state: string }[];
 }
 
 const WIDTH = 100;
+const ADVICE_MAX = 3;
 
 /** A table as lines, none wider than the terminal. */
 export function topLines(seen: Seen, width: number = WIDTH): readonly string[] {
@@ -38,6 +40,9 @@ export function topLines(seen: Seen, width: number = WIDTH): readonly string[] {
     `store ${store.address}: ${store.status}${store.reason === undefined ? '' : ` (${store.reason})`}`,
     open.length === 0 ? 'no breaker is open' : `breakers: ${open.join(', ')}`,
     `${total} ${by} in ${Math.round(seconds)} s, ${(total / seconds).toFixed(1)} a second`,
+    ...subjects
+      .flatMap(({ advice, subject }) => (advice === undefined ? [] : [`${advice} (${subject})`]))
+      .slice(0, ADVICE_MAX),
     row(['COUNT', 'A SECOND', 'SHARE', 'ERROR', 'POLICY', 'SUBJECT']),
     ...subjects.map(({ policy, subject, count, error }) => {
       const share = `${Math.round((100 * count) / Math.max(1, total))} %`;

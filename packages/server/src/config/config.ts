@@ -50,13 +50,14 @@ export function toGateOptions(file: FileConfig): ServerConfig['gate'] {
 }
 
 function toPolicy(policy: PolicyConfig): ServerConfig['gate']['policies'][number] {
-  const { timeout, match, allow, deny, name, limits, lease, ...rest } = policy;
+  const { timeout, match, allow, deny, name, limits, lease, split, ...rest } = policy;
   return {
     name,
     limits,
     ...defined({ ...rest, timeoutMs: timeout }),
     ...(match === undefined ? {} : { match: defined(match) }),
     ...(lease === undefined ? {} : { lease: { maxOvershoot: lease.maxOvershoot, ...defined(lease) } }),
+    ...(split === undefined ? {} : { split: { parts: split.parts, ...defined(split) } }),
     ...(allow === undefined ? {} : { allow: toAccess(allow) }),
     ...(deny === undefined ? {} : { deny: toAccess(deny) }),
   };

@@ -35,6 +35,21 @@ export const leaseSchema: z.ZodType<PolicyConfig['lease']> = z
   .optional()
   .describe('Units fetched ahead for hot subjects, which each process then decides for by itself.');
 
+export const splitSchema: z.ZodType<PolicyConfig['split']> = z
+  .strictObject({
+    parts: z.int().min(2).max(64).describe('How many; each has its part of every limit, 16 at least.'),
+    subjects: z
+      .array(z.string().min(1))
+      .min(1)
+      .max(1000)
+      .optional()
+      .describe('Which subjects, as decisions name them; all of the policy when left out.'),
+  })
+  .optional()
+  .describe(
+    'Subjects that live in several parts, so that the load of one spreads over the masters of a Redis Cluster.',
+  );
+
 export const plansSchema: z.ZodType<PolicyConfig['plans']> = z
   .record(z.string(), oneOrMany(limitSchema))
   .optional()

@@ -20,6 +20,7 @@ import {
   planSchema,
   plansSchema,
   shadowSchema,
+  splitSchema,
 } from './policy-fields.js';
 import { storeSchema } from './store-schema.js';
 import type { FileConfig, GatewayConfig, MatchConfig, PolicyConfig, RouteConfig } from './types.js';
@@ -74,6 +75,7 @@ const policySchema: z.ZodType<PolicyConfig> = z.strictObject({
     .describe("How many processes share the limits in mode `local`; the file's `instances` when left out."),
   hold: holdSchema,
   lease: leaseSchema,
+  split: splitSchema,
   count: countSchema,
   plans: plansSchema,
   plan: planSchema,

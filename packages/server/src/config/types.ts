@@ -96,6 +96,7 @@ export interface PolicyConfig {
   readonly instances?: number | 'auto' | undefined;
   readonly hold?: Duration | false | undefined;
   readonly lease?: PolicyLease | undefined;
+  readonly split?: PolicySplit | undefined;
   readonly count: 'all' | 'failures' | 'successes';
   readonly plans?: Readonly<Record<string, readonly Limit[]>> | undefined;
   readonly plan?: string | { readonly by: string; readonly of: Readonly<Record<string, string>> } | undefined;
@@ -111,6 +112,11 @@ export interface PolicyLease {
   readonly maxOvershoot: string | number;
   readonly lasts?: Duration | undefined;
   readonly strict?: boolean | undefined;
+}
+
+export interface PolicySplit {
+  readonly parts: number;
+  readonly subjects?: readonly string[] | undefined;
 }
 
 export type AccessConfig =

@@ -66,8 +66,8 @@ export function planFor(demand: Demand): Plan {
   const needed = Math.max(1, Math.ceil(byProcessor), Math.ceil(byMemory));
   const masters = needed === 1 ? 1 : Math.max(CLUSTER_MASTERS_MIN, needed);
   const perSecond = decisionsPerSecond / masters;
+  const onePerSecond = subjectPerSecond(limits, load);
   const bytes = (key: 'inBytes' | 'outBytes' | 'replicaBytes') => Math.round(perSecond * sumOf(limits, key));
-  const subjectPerSecond = Math.floor((1e6 * load) / cpuUsPerDecision);
   return {
     masters,
     servers: masters * (1 + replicas),
@@ -82,9 +82,21 @@ export function planFor(demand: Demand): Plan {
       replicaBytes: replicas === 0 ? 0 : bytes('replicaBytes'),
     },
     room: masters / Math.max(byProcessor, byMemory, Number.MIN_VALUE),
-    subjectPerSecond,
-    isTooHot: hottestPerSecond !== undefined && hottestPerSecond > subjectPerSecond,
+    subjectPerSecond: onePerSecond,
+    isTooHot: hottestPerSecond !== undefined && hottestPerSecond > onePerSecond,
   };
+}
+
+/** Decisions per second that one subject can have of so large a share of a master's processor. */
+export function subjectPerSecond(limits: readonly PlannedLimit[], load: number): number {
+  return Math.floor((1e6 * load) / cpuOf(limits));
+}
+
+const PARTS = [2, 4, 8, 16, 32, 64] as const;
+
+/** Into how many parts a subject is split that needs so many decisions per second of `onePerSecond`. */
+export function partsFor(perSecond: number, onePerSecond: number): number {
+  return PARTS.find((parts) => parts * onePerSecond >= perSecond) ?? 64;
 }
 
 function figuresOf(algorithm: string): Figures {

@@ -1,4 +1,5 @@
-import type { Demand, Plan } from './plan.js';
+import type { LeasePlan } from './lease.js';
+import { type Demand, type Plan, partsFor } from './plan.js';
 
 const count = (value: number): string => Math.round(value).toLocaleString('en-US');
 
@@ -20,7 +21,7 @@ const REASONS: Readonly<Record<Plan['bound'], string>> = {
 };
 
 /** A plan as a person reads it. */
-export function planText(demand: Demand, plan: Plan): string {
+export function planText(demand: Demand, plan: Plan, lease?: LeasePlan): string {
   const { decisionsPerSecond, subjects, limits, replicas, hottestPerSecond } = demand;
   const { eachMaster, room, subjectPerSecond } = plan;
   const names = limits.map(({ algorithm, entries }) => (entries > 1 ? `${algorithm}=${count(entries)}` : algorithm));
@@ -33,10 +34,11 @@ export function planText(demand: Demand, plan: Plan): string {
     ['its network', networkText(plan, replicas)],
     ['carries', `${room.toFixed(1)} times this demand`],
     ['one subject', `at most ${count(subjectPerSecond)} decisions/s, since all of it lives on one master`],
+    ...(lease ? [['its leases', leaseText(lease)] as const] : []),
   ];
   const lines = rows.map(([name, text]) => `  ${name.padEnd(14)}${text}`);
   const title = `${count(decisionsPerSecond)} decisions/s on ${count(subjects)} subjects: ${names.join(', ')}`;
-  return `${title}\n\n${lines.join('\n')}\n${plan.isTooHot ? tooHot(hottestPerSecond ?? 0) : ''}`;
+  return `${title}\n\n${lines.join('\n')}\n${plan.isTooHot ? tooHot(hottestPerSecond ?? 0, subjectPerSecond) : ''}`;
 }
 
 const several = (number: number, one: string): string => `${count(number)} ${one}${number === 1 ? '' : 's'}`;
@@ -53,9 +55,16 @@ function networkText({ eachMaster }: Plan, replicas: number): string {
   return `${bytesText(inBytes)}/s in, ${bytesText(outBytes)}/s out${toReplicas}`;
 }
 
-function tooHot(hottest: number): string {
+function leaseText({ units, callsPerDecision, why }: LeasePlan): string {
+  if (why !== undefined) return `none: ${why}`;
+  return `of ${count(units)} units: ${callsPerDecision.toPrecision(2)} calls a decision while it is below its limit`;
+}
+
+function tooHot(hottest: number, onePerSecond: number): string {
+  const parts = partsFor(hottest, onePerSecond);
   return `
 warning: the busiest subject needs ${count(hottest)} decisions/s, more than one master can give it, however many there
-are. Refusals are answered by each process for a moment by themselves (holds); for what is admitted, see leases.
+are. Refusals are answered by each process for a moment by themselves (holds). For what is admitted there are leases,
+which take it away from Redis, and on a cluster split: { parts: ${parts} }, which spreads it over masters.
 `;
 }

@@ -9,10 +9,9 @@ local function toElement(at, total, cost)
 end
 
 local function fromElement(element)
+  if #element == 16 then return struct.unpack('<dI4I4', element) end
   local at, total = struct.unpack('<dI4', element)
-  if #element == 12 then return at, total, 1 end
-  local cost = struct.unpack('<I4', element, 13)
-  return at, total, cost
+  return at, total, 1
 end
 
 local function toMember(total, cost)
@@ -29,7 +28,8 @@ end
 local function open(key, isSet)
   local last
   if isSet then last = redis.pcall('ZRANGE', key, -1, -1, 'WITHSCORES') else last = redis.pcall('LINDEX', key, -1) end
-  if type(last) == 'table' and last.err then
+  -- Texts have no `err` either.
+  if last and last.err then
     if string.sub(last.err, 1, 9) ~= 'WRONGTYPE' then error(last) end
     isSet = not isSet
     if isSet then last = redis.call('ZRANGE', key, -1, -1, 'WITHSCORES') else last = redis.call('LINDEX', key, -1) end
