@@ -67,7 +67,7 @@ function entry(file) {
       return [fn.name, { parameters, body: rename(body), result: rename(result) }];
     }),
   );
-  const texts = Object.fromEntries(helpers.map((helper) => [`${name}_${helper.name}`, `${rename(helper.text)}\n`]));
+  const texts = helpers.map((helper) => `${rename(helper.text)}\n`);
   return { name, file: file.slice(0, -4), helpers: texts, functions };
 }
 
@@ -91,8 +91,8 @@ function render(entries) {
     '',
     "/** An algorithm's Lua twin. */",
     'export interface LuaTwin {',
-    '  /** By the name that they are called by; each calls only those before it. */',
-    '  readonly helpers: Readonly<Record<string, string>>;',
+    '  /** Each calls only those before it. */',
+    '  readonly helpers: readonly string[];',
     `  readonly functions: Readonly<Record<${union(REQUIRED)}, LuaFunction> & Partial<Record<${union(OPTIONAL)}, LuaFunction>>>;`,
     '}',
     '',

@@ -61,7 +61,7 @@ export function playHot(settings: HotSettings): Promise<HotResult> {
     const ask = (): void => fleet.decide(fleet.any(), 0, SUBJECT);
     fleet.traffic(WARM_PER_PROCESS * processes, WARM_SECONDS, ask);
     await loop.pass(WARM_SECONDS + 0.5);
-    // A full bucket would hide for a second what the limit does.
+    // A full bucket would hide for a second what the limit does. Less than a unit may be left.
     if (!isWindow) servers[0]?.useUp('p', [limits], SUBJECT);
     const [fromUs, usedUs]: [number, number[]] = [loop.nowUs(), []];
     for (const server of servers) server.resetFigures();
@@ -82,7 +82,7 @@ export function playHot(settings: HotSettings): Promise<HotResult> {
       admitted: tally.admitted / most,
       excess: isWindow
         ? Math.max(0, mostWithin(usedUs, 1e6) - limit)
-        : excessOverRate(usedUs, { capacity: limit, perSecond: limit }, limit, fromUs),
+        : excessOverRate(usedUs, { capacity: limit, perSecond: limit }, limit - 1, fromUs),
       bound: fleet.members[0]?.limiters[0]?.leaseBounds[0]?.units ?? 0,
       p50Ms: tally.quantileMs(0.5),
       p99Ms: tally.quantileMs(0.99),

@@ -52,6 +52,7 @@ export function playScale({ seed, few, many, limit, times }: ScaleSettings): Pro
       fleet.decide(fleet.any(), 0, SUBJECT),
     );
     await loop.pass(WARM_SECONDS);
+    // Less than a unit may be left.
     servers[0]?.useUp('p', [limits], SUBJECT);
     const [fromUs, usedUs, moments]: [number, number[], Moment[]] = [loop.nowUs(), [], []];
     fleet.onDecision = ({ allowed }, _, atUs) => void (allowed && usedUs.push(atUs));
@@ -72,7 +73,7 @@ export function playScale({ seed, few, many, limit, times }: ScaleSettings): Pro
     }
     return {
       moments,
-      excess: excessOverRate(usedUs, { capacity: limit, perSecond: limit }, limit, fromUs),
+      excess: excessOverRate(usedUs, { capacity: limit, perSecond: limit }, limit - 1, fromUs),
       bound: fleet.members[0]?.limiters[0]?.leaseBounds[0]?.units ?? 0,
     };
   });

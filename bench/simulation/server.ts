@@ -136,7 +136,7 @@ export class SimulatedServer {
     answer(reply, this.#freeAtUs);
   }
 
-  /** Leaves a subject with nothing, whatever it has. */
+  /** Leaves a subject without a whole unit, whatever it has. */
   useUp(policy: string, limits: readonly Limit[], subject: string): void {
     this.#atUs = this.#loop.nowUs();
     const there = this.#policy(policy, limits.flatMap(({ args }) => args).map(String));
@@ -172,7 +172,12 @@ export class SimulatedServer {
     const words = this.#limits.reduce((sum, { algorithm }) => sum + algorithm.args.length, first);
     const there = this.#policy(policy, argv.slice(first, words));
     const cost = Number(argv[1]);
-    if (operation === 'consumeMany') return this.#decideAll(there, keys, argv.slice(words));
+    if (operation === 'consumeMany') {
+      // Costs of 1 are left out where all are.
+      const costs = argv.length > words ? argv.slice(words).map(Number) : new Array<number>(cost).fill(1);
+      if (costs.length !== cost) throw new RangeError(`${costs.length} costs for ${cost} decisions`);
+      return this.#decideAll(there, keys, costs);
+    }
     if (operation === 'consume') return flat(this.#decide(there, policy, subject, cost));
     if (operation === 'force') {
       const paid = there.force(subject, argv.slice(words).map(Number)) as number;
@@ -189,13 +194,13 @@ export class SimulatedServer {
   }
 
   /** Each entry has keys of its own, or all have those of one subject. */
-  #decideAll(there: Memory, keys: readonly string[], costs: readonly string[]): unknown {
+  #decideAll(there: Memory, keys: readonly string[], costs: readonly number[]): unknown {
     const step = keys.length > this.#limits.length ? this.#limits.length : 0;
     const reply: number[] = [this.#atUs];
     this.busyUs += (costs.length - 1) * (step === 0 ? this.#costs.sameUs : this.#costs.furtherUs);
     costs.forEach((cost, i) => {
       const { policy, subject } = namesIn(keys[i * step] as string);
-      reply.push(...this.#decide(there, policy, subject, Number(cost)).numbers);
+      reply.push(...this.#decide(there, policy, subject, cost).numbers);
     });
     return reply;
   }

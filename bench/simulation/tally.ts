@@ -41,6 +41,6 @@ export class Tally {
       left -= count;
       return left <= 0;
     });
-    return Math.max(0, BIN ** Math.max(0, bin) - 1) / 1000;
+    return Math.min(this.longestMs, (BIN ** Math.max(0, bin) - 1) / 1000);
   }
 }

@@ -81,6 +81,7 @@ describe('a plan', () => {
     const hot = demand({ hottestPerSecond: subjectPerSecond + 1 });
     expect(planFor(hot).isTooHot).toBe(true);
     expect(planText(hot, planFor(hot))).toContain('warning: the busiest subject');
+    expect(planText(hot, planFor(hot))).toContain('split: { parts: 2 }');
     expect(planFor(demand({ hottestPerSecond: subjectPerSecond })).isTooHot).toBe(false);
   });
 

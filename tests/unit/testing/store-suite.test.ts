@@ -23,6 +23,8 @@ function faulty(fault: (right: Full, plan: Plan) => Partial<PolicyStore>): Store
   };
 }
 
+const sharedByAll = memoryStore();
+
 const faults: readonly (readonly [string, RegExp, Parameters<typeof faulty>[0]])[] = [
   ['charges nothing', /^tokenBucket admits up to its limit/, ({ peek }) => ({ consume: peek })],
   [
@@ -35,6 +37,15 @@ const faults: readonly (readonly [string, RegExp, Parameters<typeof faulty>[0]])
     'gives back twice',
     /gives a charge back once/,
     (right) => ({ refund: (charge) => right.refund({ ...charge, decisionId: `${Math.random()}` }) }),
+  ],
+  [
+    'takes all parts of a subject for one',
+    /^tokenBucket counts each part of a split subject/,
+    (_, plan) => {
+      const { split: __, ...whole } = plan;
+      const parts = sharedByAll.bind(whole);
+      return { consume: (...given) => parts.consume(...given), peek: (...given) => parts.peek(...given) };
+    },
   ],
   ['gives nothing back', /gives a charge back once/, () => ({ refund: () => 0 })],
   [

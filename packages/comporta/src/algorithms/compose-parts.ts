@@ -60,15 +60,16 @@ export function twin(name: string): LuaTwin {
  * that a single other helper calls is made inside that.
  */
 export function helpersFor(limits: readonly Limit[], text: string): string {
-  const found: [call: string, own: string][] = [];
-  for (const [call, own] of namesOf(limits).flatMap((name) => Object.entries(twin(name).helpers).reverse())) {
+  const found: { text: string }[] = [];
+  for (const own of namesOf(limits).flatMap((name) => twin(name).helpers.toReversed())) {
+    const call = own.slice('local function '.length, own.indexOf('('));
     const calls = (other: string) => other.includes(`${call}(`);
-    const users = found.filter(([, other]) => calls(other));
+    const users = found.filter((other) => calls(other.text));
     const [user] = users;
-    if (user !== undefined && users.length === 1 && !calls(text)) user[1] = user[1].replace('\n', () => `\n${own}`);
-    else if (user !== undefined || calls(text)) found.unshift([call, own]);
+    if (user !== undefined && users.length === 1 && !calls(text)) user.text = user.text.replace('\n', () => `\n${own}`);
+    else if (user !== undefined || calls(text)) found.unshift({ text: own });
   }
-  return found.map(([, own]) => own).join('');
+  return found.map((each) => each.text).join('');
 }
 
 /** Each algorithm with its functions in a table, for calls that are too rare to be worth inlining. */
@@ -82,7 +83,7 @@ export function modules(limits: readonly Limit[]): string {
     const exported = Object.keys(functions)
       .map((called) => `${name}.${called} = ${called}\n`)
       .join('');
-    return `local ${name} = {}\ndo\n${Object.values(own).join('')}${texts.join('')}${exported}end\n`;
+    return `local ${name} = {}\ndo\n${own.join('')}${texts.join('')}${exported}end\n`;
   };
   return namesOf(limits).map(text).join('');
 }

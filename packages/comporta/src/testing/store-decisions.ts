@@ -3,7 +3,7 @@ import { slidingWindow } from '../algorithms/limits.js';
 import { steadyMs } from '../core/time.js';
 import { assertRejects, assertSame, assertTrue } from './assertion.js';
 import { pause } from './pause.js';
-import { ask, kinds, leftOf, limiterOn } from './store-limiters.js';
+import { ask, kinds, leftOf, limiterOn, limiterWith } from './store-limiters.js';
 import type { StoreCheck } from './store-suite.js';
 
 type Of = (limit: number) => Limit;
@@ -42,6 +42,15 @@ const admissions = (kind: string, of: Of): StoreCheck[] => [
       const limiter = limiterOn(store, `atonce-${kind}`, of(5));
       const decisions = await Promise.all(Array.from({ length: 100 }, () => ask(limiter, 'a')));
       assertSame(decisions.filter(({ allowed }) => allowed).length, 5);
+    },
+  },
+  {
+    name: `${kind} counts each part of a split subject by itself, and admits its limit in all of them`,
+    run: async (store) => {
+      const limiter = limiterWith(store, `parts-${kind}`, { limits: of(66), split: { parts: 4 } });
+      const decisions = await Promise.all(Array.from({ length: 100 }, () => ask(limiter, 'a')));
+      assertSame(decisions.filter(({ allowed }) => allowed).length, 66);
+      assertSame(await leftOf(limiter, 'a'), [0]);
     },
   },
   {
