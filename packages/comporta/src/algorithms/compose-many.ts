@@ -53,9 +53,9 @@ export function many(place: Place, decide: string): string {
   const holder = limits.some(({ algorithm }) => algorithm.holds) ? 'holder = ARGV[argument + words - 1]\n' : '';
   return `#!lua
 local ${NAMES} = ${NAMES}
-${headOf(limits)}${checkSpans(limits, firstArgument)}${helpersFor(limits, decide)}${VALUES}local count, reply, args = cost, { us }, {}
+${headOf(limits)}${checkSpans(limits, firstArgument)}local count, reply = cost, { us }
+${helpersFor(limits, decide)}${VALUES}local args, words, step, entry = {}, (#ARGV - ${firstEntry - 1}) / count, 0, 0
 for i = 1, ${shared} do args[i] = tonumber(ARGV[${firstArgument} + i - 1]) end
-local words, step, entry = (#ARGV - ${firstEntry - 1}) / count, 0, 0
 if #KEYS > ${keysOf(place)} then step = ${keysOf(place)} end
 local function run()
 while entry < count do
