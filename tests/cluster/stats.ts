@@ -11,9 +11,3 @@ export async function callsOf(nodes: readonly Server[], command: string): Promis
   );
   return counts.reduce((total, count) => total + count, 0);
 }
-
-/** A figure of the servers' statistics, in all. */
-export async function statOf(nodes: readonly Server[], name: string): Promise<number> {
-  const counts = await Promise.all(nodes.map(async (node) => Number((await infoOf(node, 'INFO', 'stats')).get(name))));
-  return counts.reduce((total, count) => total + count, 0);
-}
