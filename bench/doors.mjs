@@ -4,25 +4,18 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { parseArgs } from 'node:util';
 import { load, measure, startServer } from './lib/http-load.mjs';
 import { startRedis } from './lib/redis.mjs';
+import { numbersOf } from './lib/settings.mjs';
 import { formatRatios, median } from './lib/stats.mjs';
 
 const peers = fileURLToPath(new URL('peers/', import.meta.url));
 if (!existsSync(`${peers}node_modules`)) spawnSync('npm', ['ci'], { cwd: peers, stdio: 'inherit' });
 const { BODY, frameworks } = await import('./peers/frameworks.mjs');
 
-const { values } = parseArgs({
-  options: {
-    rounds: { type: 'string', default: '7' },
-    seconds: { type: 'string', default: '2' },
-    connections: { type: 'string', default: '128' },
-    only: { type: 'string', default: Object.keys(frameworks).join(',') },
-  },
-});
-const options = { seconds: Number(values.seconds), connections: Number(values.connections), body: BODY };
-const rounds = Number(process.env.BENCH_ROUNDS ?? values.rounds);
+const only = { type: 'string', default: Object.keys(frameworks).join() };
+const [rounds, seconds, connections, values] = numbersOf({ rounds: 7, seconds: 2, connections: 128 }, { only });
+const options = { seconds, connections, body: BODY };
 const redis = await startRedis();
 
 /** Everything that is measured side by side, by name. */

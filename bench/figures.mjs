@@ -6,9 +6,11 @@ import { Redis } from 'ioredis';
 import { compose } from '../packages/comporta/dist/algorithms/compose.js';
 import * as limits from '../packages/comporta/dist/index.js';
 import { startRedis } from './lib/redis.mjs';
+import { flagsOf, roundsOr } from './lib/settings.mjs';
 import { median } from './lib/stats.mjs';
 
-const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 9);
+const { write } = flagsOf({ write: { type: 'boolean' } });
+const ROUNDS = roundsOr(9);
 const CALLS = 10_000;
 const SUBJECTS = 1000;
 /** Entries of the algorithms that keep one for each admission or holder. */
@@ -129,7 +131,7 @@ for (const name of Object.keys(algorithms)) {
     `  ${name.padEnd(22)} ${cpuUs} (+${furtherCpuUs}) µs · ${inBytes} / ${outBytes} / ${replicaBytes} B · ${sizes.join(', ')} B`,
   );
 }
-if (process.argv.includes('--write')) {
+if (write) {
   const file = new URL('../packages/server/src/plan/measured.ts', import.meta.url);
   const entries = Object.entries(figures).map(([name, figure]) => `  ${name}: ${inOneLine(figure)},\n`);
   writeFileSync(

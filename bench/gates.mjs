@@ -6,8 +6,9 @@ import { compose } from '../packages/comporta/dist/algorithms/compose.js';
 import { slidingWindow, tokenBucket } from '../packages/comporta/dist/index.js';
 import { overrideText, revisionText } from '../packages/comporta/dist/limiter/terms.js';
 import { startRedis } from './lib/redis.mjs';
+import { roundsOr } from './lib/settings.mjs';
 
-const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 40);
+const ROUNDS = roundsOr(40);
 const CALLS = 5000;
 const KEYS = 1000;
 

@@ -5,9 +5,9 @@
 // the same without. All share the machine with the load and the upstream: what a proxy costs is its processor time.
 import { createServer } from 'node:http';
 import { fileURLToPath } from 'node:url';
-import { parseArgs } from 'node:util';
 import { load, measure, report, startServer } from './lib/http-load.mjs';
 import { findNginx, startNginx } from './lib/nginx.mjs';
+import { numbersOf } from './lib/settings.mjs';
 import { median } from './lib/stats.mjs';
 
 const BODY = '{"hello":"from the upstream, with some bytes to carry"}';
@@ -64,14 +64,7 @@ async function startProxies(upstreamPort) {
 }
 
 async function runBench() {
-  const { values } = parseArgs({
-    options: {
-      rounds: { type: 'string', default: process.env.BENCH_ROUNDS ?? '7' },
-      seconds: { type: 'string', default: '3' },
-      connections: { type: 'string', default: '32' },
-    },
-  });
-  const [rounds, seconds, connections] = [values.rounds, values.seconds, values.connections].map(Number);
+  const [rounds, seconds, connections] = numbersOf({ rounds: 7, seconds: 3, connections: 32 });
   const options = { connections, seconds, body: BODY };
   const upstream = await startServer(self, { BENCH_ROLE: 'upstream' });
   const proxies = await startProxies(upstream.port);

@@ -1,15 +1,15 @@
 // A hot subject that is refused: what a decision costs, and how often Redis is asked, with the hold and without it.
 
-import { existsSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { Redis } from 'ioredis';
 import { createLimiter, tokenBucket } from '../packages/comporta/dist/index.js';
 import { ioredisPreset, redisStore } from '../packages/comporta/dist/redis.js';
 import { keepGoing, paced } from './lib/calls.mjs';
+import { requireOfPeers } from './lib/peers.mjs';
 import { startRedis } from './lib/redis.mjs';
+import { roundsOr } from './lib/settings.mjs';
 import { formatRatios, median } from './lib/stats.mjs';
 
-const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 5);
+const ROUNDS = roundsOr(5);
 const ROUND_MS = 400;
 const IN_FLIGHT = 64;
 const SECONDS = 2;
@@ -17,6 +17,7 @@ const ADMITTED = 100;
 const OVERLOAD = 5;
 const RATES = [20, 50, 100, 200, 400];
 
+const requirePeer = requireOfPeers();
 const server = await startRedis();
 const ioredis = new Redis({ port: server.port, host: '127.0.0.1', ...ioredisPreset });
 await new Promise((resolve) => ioredis.once('ready', resolve));
@@ -27,9 +28,8 @@ const limiterOf = (policy, rate, options) =>
 
 /** The peers of bench/peers-lib that remember refusals, where they are installed: calls that end when decided. */
 async function peers(name, windowMs) {
-  const folder = new URL('./peers-lib/', import.meta.url);
-  if (!existsSync(new URL('node_modules/rate-limiter-flexible/', folder))) return {};
-  const { RateLimiterRedis } = createRequire(new URL('package.json', folder))('rate-limiter-flexible');
+  if (requirePeer === undefined) return {};
+  const { RateLimiterRedis } = requirePeer('rate-limiter-flexible');
   const { upstash } = await import('./peers-lib/upstash.mjs');
   const points = { points: ADMITTED, inMemoryBlockOnConsumed: ADMITTED };
   const settings = { storeClient: ioredis, keyPrefix: name, duration: windowMs / 1000, ...points };

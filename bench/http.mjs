@@ -11,11 +11,12 @@ import { redisStore } from '../packages/comporta/dist/redis.js';
 import { storeListener } from '../packages/comporta/dist/store-server.js';
 import { upstashStore } from '../packages/comporta/dist/upstash.js';
 import { startRedis } from './lib/redis.mjs';
+import { roundsOr } from './lib/settings.mjs';
 import { formatRatios, median } from './lib/stats.mjs';
 
 const { UpstashBridge } = await import('../tests/support/upstash.ts');
 
-const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 9);
+const ROUNDS = roundsOr(9);
 const ROUND_MS = 500;
 const IN_FLIGHT = 64;
 const ALONE = 50;

@@ -1,15 +1,15 @@
 // A hot subject that is admitted: what a decision costs, and how often Redis is asked, with leases and without.
 
-import { existsSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { Redis } from 'ioredis';
 import { createLimiter, tokenBucket } from '../packages/comporta/dist/index.js';
 import { ioredisPreset, redisStore } from '../packages/comporta/dist/redis.js';
 import { keepGoing, paced, scriptsRun } from './lib/calls.mjs';
+import { requireOfPeers } from './lib/peers.mjs';
 import { startRedis } from './lib/redis.mjs';
+import { roundsOr } from './lib/settings.mjs';
 import { formatRatios, median } from './lib/stats.mjs';
 
-const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 5);
+const ROUNDS = roundsOr(5);
 const ROUND_MS = 300;
 const UNITS = 100;
 const LIMIT = 10_000_000;
@@ -38,9 +38,9 @@ async function measure(call, inFlight) {
 
 /** The exact peer of bench/peers-lib that does most, where it is installed. */
 function peer() {
-  const folder = new URL('./peers-lib/', import.meta.url);
-  if (!existsSync(new URL('node_modules/rate-limiter-flexible/', folder))) return {};
-  const { RateLimiterRedis } = createRequire(new URL('package.json', folder))('rate-limiter-flexible');
+  const requirePeer = requireOfPeers();
+  if (requirePeer === undefined) return {};
+  const { RateLimiterRedis } = requirePeer('rate-limiter-flexible');
   const flexible = new RateLimiterRedis({ storeClient: ioredis, keyPrefix: 'peer', points: LIMIT, duration: 1 });
   return { 'rate-limiter-flexible': () => flexible.consume('hot').catch(() => undefined) };
 }

@@ -8,13 +8,16 @@ import { Redis } from 'ioredis';
 import { compose } from '../packages/comporta/dist/algorithms/compose.js';
 import { slidingWindow } from '../packages/comporta/dist/index.js';
 import { startRedis } from './lib/redis.mjs';
+import { refuse, roundsOr } from './lib/settings.mjs';
 import { median } from './lib/stats.mjs';
 
-const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 20);
+const ROUNDS = roundsOr(20);
 const WINDOW_MS = 600_000;
 const CALLS = 1000;
-const SIZES = (process.env.BENCH_LIMITS ?? '10,100,1000,10000').split(',').map(Number);
 const KEYS = { 10: 400, 100: 200, 1000: 40, 10000: 4 };
+const SIZES = (process.env.BENCH_LIMITS ?? Object.keys(KEYS).join()).split(',').map(Number);
+if (SIZES.some((size) => KEYS[size] === undefined))
+  refuse(`BENCH_LIMITS: expected some of ${Object.keys(KEYS)}, got "${process.env.BENCH_LIMITS}"`);
 
 const composed = compose('consume', [slidingWindow({ limit: 1, window: WINDOW_MS })]).text;
 const hand = (name) => readFileSync(new URL(`./hand/${name}.lua`, import.meta.url), 'utf8');

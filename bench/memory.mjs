@@ -4,9 +4,10 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { createLimiter, slidingWindow, tokenBucket } from '../packages/comporta/dist/index.js';
 import { bareMap } from './lib/bare-map.mjs';
+import { roundsOr } from './lib/settings.mjs';
 import { formatRatios, median } from './lib/stats.mjs';
 
-const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 9);
+const ROUNDS = roundsOr(9);
 const CALLS = 400_000;
 const FEW = 300;
 const subjects = Array.from({ length: 10_000 }, (_, i) => `subject-${i}`);

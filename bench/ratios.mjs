@@ -8,9 +8,10 @@ import { ioredisPreset, redisStore } from '../packages/comporta/dist/redis.js';
 import { bareMap } from './lib/bare-map.mjs';
 import { keepGoing } from './lib/calls.mjs';
 import { startRedis } from './lib/redis.mjs';
+import { roundsOr } from './lib/settings.mjs';
 import { formatRatios, median } from './lib/stats.mjs';
 
-const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 7);
+const ROUNDS = roundsOr(7);
 const ROUND_MS = 100;
 const CALLS = 200_000;
 const IN_FLIGHT = 64;

@@ -6,9 +6,10 @@ import { compose } from '../packages/comporta/dist/algorithms/compose.js';
 import { createLimiter, tokenBucket } from '../packages/comporta/dist/index.js';
 import { ioredisPreset, nodeRedisPreset, redisStore } from '../packages/comporta/dist/redis.js';
 import { startRedis } from './lib/redis.mjs';
+import { roundsOr } from './lib/settings.mjs';
 import { formatRatios, median } from './lib/stats.mjs';
 
-const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 9);
+const ROUNDS = roundsOr(9);
 const ROUND_MS = 1000;
 const IN_FLIGHT = 256;
 const KEYS = 10_000;

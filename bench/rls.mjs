@@ -8,7 +8,6 @@
 // Prints what a call costs inside the process, without gRPC, by its parts.
 import { register } from 'node:module';
 import { fileURLToPath } from 'node:url';
-import { parseArgs } from 'node:util';
 import { findRatelimit } from '../scripts/lib/find-envoy-ratelimit.mjs';
 import { cpuOf, startServer } from './lib/http-load.mjs';
 import { startRedis } from './lib/redis.mjs';
@@ -16,22 +15,16 @@ import { DOMAIN, USERS } from './lib/rls-domain.mjs';
 import { measureInside } from './lib/rls-inside.mjs';
 import { frameOf, loadRls } from './lib/rls-load.mjs';
 import { startPeer } from './lib/rls-peer.mjs';
+import { numbersOf } from './lib/settings.mjs';
 import { formatRatios, median } from './lib/stats.mjs';
 
 register('../scripts/lib/typescript-hooks.mjs', import.meta.url);
 const { startCluster } = await import('../tests/support/cluster.ts');
 
-const { values } = parseArgs({
-  options: {
-    rounds: { type: 'string', default: '7' },
-    seconds: { type: 'string', default: '2' },
-    connections: { type: 'string', default: '2' },
-    inflight: { type: 'string', default: '64' },
-    only: { type: 'string', default: '' },
-    inside: { type: 'boolean', default: false },
-  },
-});
-const rounds = Number(process.env.BENCH_ROUNDS ?? values.rounds);
+const [rounds, seconds, connections, inFlight, values] = numbersOf(
+  { rounds: 7, seconds: 2, connections: 2, inflight: 64 },
+  { only: { type: 'string', default: '' }, inside: { type: 'boolean', default: false } },
+);
 const frames = Array.from({ length: USERS }, (_, i) => frameOf(DOMAIN.domain, [['user', `user-${i}`]]));
 if (values.inside) {
   for (const mode of ['compatible', 'strict']) measureInside(mode, frames, rounds);
@@ -40,9 +33,9 @@ if (values.inside) {
 
 let next = 0;
 const options = {
-  connections: Number(values.connections),
-  inFlight: Number(values.inflight),
-  seconds: Number(values.seconds),
+  connections,
+  inFlight,
+  seconds,
   frame: () => frames[next++ % USERS],
 };
 

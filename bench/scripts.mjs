@@ -11,9 +11,10 @@ import {
   tokenBucket,
 } from '../packages/comporta/dist/index.js';
 import { startRedis } from './lib/redis.mjs';
+import { roundsOr } from './lib/settings.mjs';
 import { formatRatios } from './lib/stats.mjs';
 
-const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 15);
+const ROUNDS = roundsOr(15);
 const CALLS = 20_000;
 const KEYS = 1000;
 

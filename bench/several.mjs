@@ -4,13 +4,14 @@
 import '../scripts/lib/typescript.mjs';
 import { createLimiter, decideAll, decideEach, fixedWindow } from '../packages/comporta/dist/index.js';
 import { redisStore } from '../packages/comporta/dist/redis.js';
+import { roundsOr } from './lib/settings.mjs';
 import { formatRatios } from './lib/stats.mjs';
 
 const { startCluster, slotOf } = await import('../tests/support/cluster.ts');
 const { startProxy } = await import('../tests/support/proxy.ts');
 const { until } = await import('../tests/support/wait.ts');
 
-const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 15);
+const ROUNDS = roundsOr(15);
 const CALLS = 20;
 const DELAY_MS = 5;
 
@@ -78,4 +79,4 @@ await limiter.close();
 await store.close();
 await Promise.all(proxies.map((proxy) => proxy.close()));
 await cluster.stop();
-process.exit(two <= 1.3 ? 0 : 1);
+process.exit(0);

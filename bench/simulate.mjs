@@ -1,8 +1,9 @@
 // Many processes and subjects in a time of their own, on the library's own code: see docs/simulation.md.
 //   npm run bench simulate            all scenarios, in minutes
-//   BENCH_SIMULATE=hot,outage BENCH_PART=0.2 npm run bench simulate     some of them, for a fifth of the time
+//   BENCH_SIMULATE=hot,outage BENCH_PART=0.2 npm run bench simulate     some of them, in a fifth of their time (`scale` is always whole)
 //   BENCH_SEED=7 npm run bench simulate                                 the same with other chances
 import { register } from 'node:module';
+import { refuse, settingOf } from './lib/settings.mjs';
 
 register('../scripts/lib/typescript-hooks.mjs', import.meta.url);
 const { scenarios } = await import('./simulation/scenarios.ts');
@@ -10,13 +11,12 @@ const { scenarios } = await import('./simulation/scenarios.ts');
 /** So that a long scenario is seen to go on. */
 const SIGN_EVERY_MS = 20_000;
 
-const seed = Number(process.env.BENCH_SEED ?? 1);
-const part = Number(process.env.BENCH_PART ?? 1);
+const seed = settingOf('BENCH_SEED', 1, { from: 0, to: 1_000_000_000 });
+const part = settingOf('BENCH_PART', 1, { from: 0.05, to: 10, isWhole: false });
 const names = process.env.BENCH_SIMULATE?.split(',') ?? Object.keys(scenarios);
 const unknown = names.filter((name) => scenarios[name] === undefined);
 if (unknown.length > 0) {
-  console.error(`no scenario ${unknown.join(', ')}; there are ${Object.keys(scenarios).join(', ')}`);
-  process.exit(2);
+  refuse(`BENCH_SIMULATE: no scenario "${unknown.join()}"; there are ${Object.keys(scenarios).join(', ')}`);
 }
 for (const name of names) {
   const start = process.cpuUsage();

@@ -6,9 +6,10 @@ import { redisStore } from '../packages/comporta/dist/redis.js';
 import { FakeClock } from '../packages/comporta/dist/testing/index.js';
 import { keepGoing } from './lib/calls.mjs';
 import { startCluster } from './lib/cluster.mjs';
+import { roundsOr } from './lib/settings.mjs';
 import { formatRatios, median } from './lib/stats.mjs';
 
-const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 5);
+const ROUNDS = roundsOr(5);
 const ROUND_MS = 300;
 const PARTS = 8;
 const LIMIT = 10_000_000;
@@ -45,6 +46,9 @@ async function measured(limiter, inFlight) {
   return { ...load, busiestUs: Math.max(...us) / load.calls, us, scripts: calls / load.calls };
 }
 
+/** Processor time of all masters for a decision, in µs. */
+const allUs = ({ us, calls }) => us.reduce((sum, each) => sum + each, 0) / calls;
+
 async function compare(title, store, inFlight) {
   const sides = { whole: of('whole', store, {}), [`${PARTS} parts`]: of('parts', store, { split }) };
   const figures = Object.fromEntries(Object.keys(sides).map((side) => [side, []]));
@@ -61,15 +65,17 @@ async function compare(title, store, inFlight) {
     const ratios = rounds.map(({ busiestUs }, i) => busiestUs / figures.whole[i].busiestUs);
     formatRatios(side, ratios, {
       'busiest us a decision': rounds.map(({ busiestUs }) => busiestUs),
-      'all masters us': rounds.map(({ us, calls }) => us.reduce((sum, each) => sum + each, 0) / calls),
+      'all masters us': rounds.map(allUs),
       'own CPU us': rounds.map(({ cpuUs }) => cpuUs),
       'k/s': rounds.map(({ perSecond }) => perSecond / 1000),
       'calls a decision': rounds.map(({ scripts }) => scripts),
     });
+    const work = rounds.map((round, i) => allUs(round) / allUs(figures.whole[i]));
     const shares = [0, 1, 2].map((i) =>
       median(rounds.map(({ us }) => (100 * us[i]) / us.reduce((sum, each) => sum + each, 0))),
     );
-    console.log(`    shares of the masters: ${shares.map((share) => `${share.toFixed(0)} %`).join(', ')}`);
+    const words = shares.map((share) => `${share.toFixed(0)} %`).join(', ');
+    console.log(`    all masters together / when whole ${median(work).toFixed(2)}; shares of the masters: ${words}`);
   }
   await Promise.all(Object.values(sides).map((limiter) => limiter.close()));
 }

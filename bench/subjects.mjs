@@ -2,18 +2,18 @@
 // one Redis by its own count of the script's time, the memory store by processor time, and a bare Map of as many
 // buckets beside it, which tells what is the processor's cache alone.
 //   npm run build && node bench/subjects.mjs [--most 1000000]
-import { parseArgs } from 'node:util';
 import { Redis } from 'ioredis';
 import { compose } from '../packages/comporta/dist/algorithms/compose.js';
 import { createLimiter, memoryStore, tokenBucket } from '../packages/comporta/dist/index.js';
 import { startRedis } from './lib/redis.mjs';
+import { flagsOf, numberOf, roundsOr } from './lib/settings.mjs';
 import { median } from './lib/stats.mjs';
 
-const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 7);
+const ROUNDS = roundsOr(7);
 const CALLS = 20_000;
 const AT_ONCE = 500;
-const { values } = parseArgs({ options: { most: { type: 'string', default: '1000000' } } });
-const SIZES = [1e3, 1e4, 1e5, 1e6].filter((size) => size <= Number(values.most));
+const { most } = flagsOf({ most: { type: 'string', default: '1000000' } });
+const SIZES = [1e3, 1e4, 1e5, 1e6].filter((size) => size <= numberOf('--most', most, { from: 1000 }));
 const limit = tokenBucket({ capacity: 1e6, refill: 1e6, every: '1h' });
 const subjectOf = (i) => `ip=203.0.113.${i}`;
 

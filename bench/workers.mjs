@@ -10,10 +10,11 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { parseArgs, promisify } from 'node:util';
+import { promisify } from 'node:util';
 import { which } from '../scripts/lib/find-servers.mjs';
 import { cpuUsOfTree, idleSeconds } from './lib/processes.mjs';
 import { startRedis } from './lib/redis.mjs';
+import { numbersOf } from './lib/settings.mjs';
 import { median } from './lib/stats.mjs';
 
 const MAIN = fileURLToPath(new URL('../packages/server/dist/cli/main.js', import.meta.url));
@@ -36,14 +37,7 @@ if (which('wrk') === undefined) {
   console.log('wrk is not installed: apt-get install wrk');
   process.exit(0);
 }
-const { values } = parseArgs({
-  options: {
-    rounds: { type: 'string', default: process.env.BENCH_ROUNDS ?? '5' },
-    seconds: { type: 'string', default: '2' },
-    connections: { type: 'string', default: '32' },
-  },
-});
-const [rounds, seconds, connections] = [values.rounds, values.seconds, values.connections].map(Number);
+const [rounds, seconds, connections] = numbersOf({ rounds: 5, seconds: 2, connections: 32 });
 const folder = mkdtempSync(join(tmpdir(), 'comporta-bench-'));
 process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
 for (const [door, load] of Object.entries(LOADS)) writeFileSync(join(folder, `${door}.lua`), scriptOf(load));

@@ -4,11 +4,25 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { cpus, release, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { parseArgs } from 'node:util';
+import { flagsOf } from '../lib/settings.mjs';
 
 const here = fileURLToPath(new URL('.', import.meta.url));
 const root = join(here, '../..');
-if (!existsSync(join(here, 'node_modules'))) spawnSync('npm', ['ci'], { cwd: here, stdio: 'inherit' });
+const HELP = `npm run bench:peers [-- --quick] [-- --out FOLDER]
+
+comporta beside other libraries, on one Redis: writes benchmark.md and benchmark/ with figures and charts.
+  --quick        under three minutes in place of twelve; writes to .scratch/benchmark
+  --out FOLDER   where to write; docs by default
+The other libraries are installed in bench/peers-lib first.`;
+const values = flagsOf({ quick: { type: 'boolean' }, out: { type: 'string' }, help: { type: 'boolean' } });
+if (values.help) {
+  console.log(HELP);
+  process.exit(0);
+}
+if (!existsSync(join(here, 'node_modules'))) {
+  const { status } = spawnSync('npm', ['ci'], { cwd: here, stdio: 'inherit' });
+  if (status !== 0) process.exit(status ?? 1);
+}
 
 const { runAccuracy } = await import('./accuracy.mjs');
 const { chartsOf } = await import('./charts.mjs');
@@ -24,7 +38,6 @@ const { SUBJECTS } = await import('./subjects.mjs');
 const { MEMORY_SUBJECTS } = await import('./subjects-memory.mjs');
 const { openAll, runBare, runBlock } = await import('./throughput.mjs');
 
-const { values } = parseArgs({ options: { quick: { type: 'boolean', default: false }, out: { type: 'string' } } });
 const plan = PLANS[values.quick ? 'quick' : 'full'];
 const out = values.out ?? join(root, values.quick ? '.scratch/benchmark' : 'docs');
 const modules = {

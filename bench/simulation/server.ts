@@ -173,8 +173,9 @@ export class SimulatedServer {
     const there = this.#policy(policy, argv.slice(first, words));
     const cost = Number(argv[1]);
     if (operation === 'consumeMany') {
-      // Costs of 1 are left out where all are.
-      const costs = argv.length > words ? argv.slice(words).map(Number) : new Array<number>(cost).fill(1);
+      // One cost stands for all, and none for costs of 1.
+      const sent = argv.slice(words).map(Number);
+      const costs = sent.length > 1 ? sent : new Array<number>(cost).fill(sent[0] ?? 1);
       if (costs.length !== cost) throw new RangeError(`${costs.length} costs for ${cost} decisions`);
       return this.#decideAll(there, keys, costs);
     }

@@ -1,7 +1,7 @@
 import { tokenBucket } from '../../packages/comporta/src/algorithms/limits.js';
 import { RateLedger } from './bound.js';
 import { zipfOf } from './chance.js';
-import { count, ms, percent, table } from './table.js';
+import { count, ms, percent, short, table } from './table.js';
 import { callsOf, inWorld, loadOf } from './world.js';
 
 interface SlowSettings {
@@ -110,7 +110,12 @@ export async function printSlow(seed: number, part: number, say: (text: string) 
     ]);
   };
   const seconds = 5 * part;
-  await add('frozen for 3 s of 5', { processes: 1000, perSecond: 20_000, seconds, frozenSeconds: 3 * part });
+  await add(`frozen for ${short(3 * part)} s of ${short(seconds)}`, {
+    processes: 1000,
+    perSecond: 20_000,
+    seconds,
+    frozenSeconds: 3 * part,
+  });
   const slow = { seconds, slowdown: 10 };
   await add('ten times slower', { ...slow, processes: 1000, perSecond: 12_000 });
   for (const perSecond of [20_000, 40_000]) {

@@ -19,6 +19,8 @@ const HISTORIES = Number(process.env.TWIN_HISTORIES ?? 400);
 /** Blocks last by the server's own clock, which runs on between two calls. */
 const CLOCK_MS = 5000;
 
+const costOf = (cost: number): string => String(Math.max(1, cost));
+
 let runs = 0;
 
 /** What is decided in one call: subjects and costs at one time. */
@@ -27,13 +29,18 @@ interface Batch {
   readonly entries: readonly Step[];
 }
 
-/** Steps that are decided together; the first one of each moves the clock. */
+/**
+ * Steps that are decided together; the first one of each moves the clock. A look stands for a call of decisions that
+ * are all alike, and a charge begins one with some that are.
+ */
 function batchesOf(steps: readonly Step[]): Batch[] {
   const batches: { step: Step; entries: Step[] }[] = [];
+  let isOpen = false;
   for (const step of steps) {
-    const last = batches.at(-1);
-    if (last === undefined || step.operation !== 'consume') batches.push({ step, entries: [step] });
-    else last.entries.push(step);
+    const times = ['peek', 'force'].includes(step.operation) ? 2 + 3 * step.back : 1;
+    if (isOpen && step.operation === 'consume') batches.at(-1)?.entries.push(step);
+    else batches.push({ step, entries: Array<Step>(times).fill(step) });
+    isOpen = step.operation !== 'peek';
   }
   return batches;
 }
@@ -71,7 +78,8 @@ class Run {
     this.#replies = results.map(([error, reply]) => error ?? reply).filter((_, i) => this.#isReply[i]);
     for (const [i, { entries }] of batches.entries()) {
       const singles = entries.map(() => decode(this.#replies.shift(), this.#limits.length));
-      const together = decodeMany(this.#replies.shift(), this.#limits.length, entries.length).entries;
+      const all = entries.map(({ cost }) => ({ cost: costOf(cost) }));
+      const together = decodeMany(this.#replies.shift(), this.#limits, all).entries;
       for (const [j, single] of singles.entries()) {
         const what = `batch ${i}, entry ${j}`;
         if (!isAlike(single, together[j] as StoreReply))
@@ -94,7 +102,7 @@ class Run {
     const asked = entries.map((entry) => {
       const id = String(this.#decided++);
       const tail = [...this.#gateArguments(entry), ...(this.#holds ? [id] : [])];
-      return { subject: entry.back, cost: Math.max(1, entry.cost), tail, id };
+      return { subject: entry.back, cost: Number(costOf(entry.cost)), tail, id };
     });
     for (const { subject, cost, tail } of asked) {
       this.#send(this.#one, this.#keys('alone', subject), [nowUs, String(cost), ...args, ...tail]);
@@ -223,6 +231,9 @@ describe.each(installedKinds())('%s', (server) => {
     ['what one entry wrote the next does not see', 'values[key], lifetimes[key] = value, lifetime', ''],
     ['every entry is of the first subject', 'if #KEYS > ', 'if 0 > '],
     ['every entry has the cost of the first', 'tonumber(ARGV[argument])', 'tonumber(ARGV[7])'],
+    ['what is charged at once is charged for one', ') or 1) * together', ') or 1)'],
+    ['what is charged at once is told wrong', 'reply = { us, used0', 'reply = { us, used0 + token0'],
+    ['what does not fit is not decided again', 'entry, together = 0, 1', 'together = 1'],
     ['what was written is not stored', "redis.call('SET', key, values[key], 'PX', text)", ''],
   ];
   test.each(faults)('control: that %s is noticed', async (_, find, replace) => {

@@ -273,12 +273,18 @@ describe('hold', () => {
   test.each([
     ['0', 0],
     ['0.5', 0.5],
+    ['half a millisecond', '0.5ms'],
     ['true', true],
     ['a minute and more', '61s'],
     ['no duration', 'soon'],
     ['null', null],
   ])('%s is refused', (_, hold) => {
-    expect(refusalOf(() => started({ hold: hold as never })).field).toBe('hold');
+    const text = expect.stringMatching(/^hold: expected false, or .* 1 ms to 60 s .*, got /);
+    expect(refusalOf(() => started({ hold: hold as never }))).toMatchObject({
+      code: 'ERR_OPTION',
+      field: 'hold',
+      text,
+    });
   });
 
   test('an aborted call is not answered from it', async () => {

@@ -1,4 +1,5 @@
 import {
+  concurrency,
   createLimiter,
   type Limit,
   type LimiterOptions,
@@ -48,6 +49,13 @@ describe('a split that cannot be meant is refused with its field and a fix', () 
     const tiny = refusal({}, slidingWindow({ limit: 31, window: '1s' }));
     expect(tiny.text).toMatch(/: a limit of at least 128$/);
     expect(refusal({ plans: { free: slidingWindow({ limit: 10, window: '1s', id: 'x' }) } }).text).toContain('(x)');
+  });
+
+  test.each([
+    ['concurrency', concurrency({ limit: 128, lease: '10s' })],
+    ['prorate', quota({ limit: 1_000_000, per: 'month', from: '2026-12-20', prorate: true })],
+  ])('%s', (name, limits) => {
+    expect(refusal({}, limits)).toMatchObject({ field: 'split', text: expect.stringContaining(`used with ${name}`) });
   });
 
   test('a bucket whose rate cannot be divided exactly', () => {

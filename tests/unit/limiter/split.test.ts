@@ -1,4 +1,4 @@
-import { concurrency, type Decision, fixedWindow, type Limiter, type LimiterOptions, slidingWindow } from 'comporta';
+import { type Decision, fixedWindow, type Limiter, type LimiterOptions, slidingWindow } from 'comporta';
 import { describe, expect, test } from 'vitest';
 import { wire } from '../../../packages/comporta/src/limiter/create.js';
 import { rankIn } from '../../../packages/comporta/src/limiter/split.js';
@@ -196,18 +196,6 @@ describe('a subject in four parts', () => {
     const waiting = limiter.wait('hot', { maxWaitMs: 5000 });
     await clock.pass(1100);
     expect(await waiting).toMatchObject({ allowed: true });
-  });
-
-  test('holds places where they were taken, and frees them there', async () => {
-    const { limiter, other } = started({ limits: concurrency({ limit: 64, lease: '10s' }) });
-    const leases = await Promise.all(Array.from({ length: 64 }, () => limiter.acquire('hot')));
-    expect(leases.every(({ allowed }) => allowed)).toBe(true);
-    expect((await other.consume('hot')).allowed).toBe(false);
-    await other.hold((leases[5] as (typeof leases)[number]).decision).release();
-    await Promise.all(leases.slice(6).map((lease) => lease.release()));
-    expect(await left(other)).toBe(59);
-    await limiter.close();
-    expect(await left(other)).toBe(64);
   });
 });
 

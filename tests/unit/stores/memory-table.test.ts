@@ -74,6 +74,18 @@ describe('the number of subjects', () => {
   });
 });
 
+test.each([1, 2, 3])('whoever is told of a loss may use a table of %i subjects', (cap) => {
+  const told: number[] = [];
+  const table: MemoryTable = new MemoryTable(cap, () => {
+    told.push(table.subjects);
+    if (told.length <= 3) table.set(`told${told.length}`, 0, FOREVER, 1, 0);
+  });
+  for (let i = 0; i < 5; i++) table.set(`s${i}`, i, FOREVER, 1, 0);
+  expect(table.subjects).toBe(cap);
+  expect(told.length).toBe(8 - cap);
+  expect(Math.max(...told)).toBe(cap);
+});
+
 describe('room is made', () => {
   test('of what has ended before anything that still counts, under steady arrivals', () => {
     // Each lives for 250 arrivals, so 250 count at any time: a quarter of the cap.

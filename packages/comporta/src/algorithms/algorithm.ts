@@ -39,6 +39,8 @@ export interface Algorithm<State = unknown> {
    * more: a record that is written again costs less than a new one. Cost 0 stores it as evaluated, after a clock step.
    */
   commit(state: State, now: number, cost: number, args: readonly number[], holder: string, stored?: State): State;
+  /** Charges made at one time add up: decisions of one cost that all fit can be charged as one, and told by the sum. */
+  readonly sum?: Sum<State>;
   /** What an evaluated or committed state means for a caller. */
   describe(state: State, now: number, args: readonly number[]): Description;
   /**
@@ -69,6 +71,16 @@ export interface Algorithm<State = unknown> {
   share(args: readonly number[], part: Part, atLeast: number): readonly number[];
   /** How many memory units a state takes; 1 unless it grows with use. */
   sizeOf?(state: State): number;
+}
+
+/** How a charged state comes back from a script that charged it for several decisions at once. */
+export interface Sum<State> {
+  /** Names, in Lua, of the values of the state that are told. */
+  readonly words: readonly string[];
+  /** Each charge is stored by itself. */
+  readonly isLog?: true;
+  /** A state that describes itself as the one of these values did, when `rest` of what it was charged `now` was not. */
+  before(values: readonly number[], rest: number, now: number, args: readonly number[]): State;
 }
 
 /** One setting of an algorithm. Ranges are inclusive; durations are in ms. */

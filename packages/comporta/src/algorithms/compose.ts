@@ -2,7 +2,7 @@ import { sha1Hex } from '../core/hash.js';
 import type { Limit } from './algorithm.js';
 import * as charges from './compose-charges.js';
 import { type Gates, NO_GATES, openGates, type Place, punish } from './compose-gates.js';
-import { many, noted } from './compose-many.js';
+import { areSummed, each, many, noted, notedSum } from './compose-many.js';
 import { argumentsBefore, carry, checkSpans, headOf, helpersFor, numbered, numberOf, twin } from './compose-parts.js';
 import * as settings from './compose-settings.js';
 
@@ -40,7 +40,9 @@ const TEXTS: Readonly<Record<Operation, (limits: readonly Limit[], gates: Gates)
   },
   consumeMany: (limits, gates) => {
     const place = { limits, gates, keysBefore: limits.length, firstArgument: 3, mayWrite: true };
-    return many(place, openGates(place) + evaluateAll(limits) + rest(place, noted));
+    const isSum = areSummed(limits, gates);
+    const tell = isSum ? notedSum(limits) : noted;
+    return many(place, openGates(place) + evaluateAll(limits) + rest(place, tell, isSum));
   },
   peek: (limits, gates) => {
     const place = { limits, gates, keysBefore: limits.length, firstArgument: 3, mayWrite: false };
@@ -61,8 +63,8 @@ const opening = (place: Place): string =>
 const withHelpers = (limits: readonly Limit[], text: string): string => helpersFor(limits, text) + text;
 
 /** What a decision does once its limits are evaluated. */
-const rest = (place: Place, tell: typeof answer): string =>
-  commitAll(place.limits) + punish(place) + describeAll(place.limits, tell);
+const rest = (place: Place, tell: typeof answer, isSum = false): string =>
+  commitAll(place.limits, isSum) + punish(place) + describeAll(place.limits, tell);
 
 function evaluateAll(limits: readonly Limit[]): string {
   const parts = limits.map((limit, i) => {
@@ -77,11 +79,12 @@ function evaluateAll(limits: readonly Limit[]): string {
 }
 
 /** All commit or none; a state that the clock stepped behind is stored again in any case. */
-function commitAll(limits: readonly Limit[]): string {
+function commitAll(limits: readonly Limit[], isSum: boolean): string {
   const admitted = limits.map((_, i) => `retry${i} == 0`).join(' and ');
   const parts = limits.map((limit, i) => {
     const results = carry(limit.algorithm.name).map((word) => word + i);
-    return `if admitted or stepped${i} then\n${inline(limit, i, 'commit', results)}end\n`;
+    const commit = inline(limit, i, 'commit', results);
+    return `if admitted or stepped${i} then\n${isSum ? each(limit, commit) : commit}end\n`;
   });
   return `local admitted = ${admitted}\nif not admitted then cost = 0 end\n${parts.join('')}`;
 }

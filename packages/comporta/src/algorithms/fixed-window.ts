@@ -56,6 +56,11 @@ export const fixedWindow: Algorithm<State> = {
     return stored;
   },
 
+  sum: {
+    words: ['start', 'count'],
+    before: ([startMs, count], rest) => ({ startMs: startMs as number, count: (count as number) - rest }),
+  },
+
   describe({ startMs, count }, now, args) {
     const limit = args[0] as number;
     const window = args[1] as number;

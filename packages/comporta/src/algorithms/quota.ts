@@ -87,6 +87,11 @@ export const quota: Algorithm<State> = {
     return stored;
   },
 
+  sum: {
+    words: ['since', 'count'],
+    before: ([startMs, count], rest) => ({ startMs: startMs as number, count: (count as number) - rest }),
+  },
+
   describe({ count }, now, args) {
     const [limit, , stop, part, partStop] = args as Args;
     const remaining = Math.max(0, (stop === partStop ? part : limit) - count);

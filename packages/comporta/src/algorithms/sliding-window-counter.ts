@@ -64,6 +64,15 @@ export const slidingWindowCounter: Algorithm<State> = {
     return stored;
   },
 
+  sum: {
+    words: ['start', 'current', 'previous'],
+    before: ([startMs, current, previous], rest) => ({
+      startMs: startMs as number,
+      current: (current as number) - rest,
+      previous: previous as number,
+    }),
+  },
+
   describe(state, now, args) {
     const limit = args[0] as number;
     const window = args[1] as number;

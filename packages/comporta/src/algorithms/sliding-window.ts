@@ -74,6 +74,19 @@ export const slidingWindow: Algorithm<State> = {
     return state;
   },
 
+  /** The first entry and the last are all that counts. */
+  sum: {
+    words: ['firstAt', 'used'],
+    isLog: true,
+    before([firstAt, used], rest, now) {
+      const total = (used as number) - rest;
+      const last = { atUs: now, total, cost: total - 1 };
+      return {
+        entries: firstAt === now ? [{ ...last, cost: total }] : [{ atUs: firstAt as number, total: 1, cost: 1 }, last],
+      };
+    },
+  },
+
   describe({ entries }, now, args) {
     const limit = args[0] as number;
     const window = args[1] as number;

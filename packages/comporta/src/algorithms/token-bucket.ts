@@ -83,6 +83,14 @@ export const tokenBucket: Algorithm<State> = {
     return stored;
   },
 
+  sum: {
+    words: ['used'],
+    before: ([used], rest, atUs, args) => {
+      const token = args[1] as number;
+      return { used: (used as number) - rest * token, atUs, token };
+    },
+  },
+
   describe({ used }, _now, args) {
     const full = args[0] as number;
     const token = args[1] as number;

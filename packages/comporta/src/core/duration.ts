@@ -14,8 +14,8 @@ const UNIT_MS: Readonly<Record<string, number>> = {
 
 /** Milliseconds of a {@link Duration}; throws `ERR_DURATION` naming the setting when it is not one. */
 export function durationMs(value: unknown, name: string, field: string = name): number {
-  const ms = typeof value === 'number' ? value : parse(value);
-  if (ms === undefined || !Number.isSafeInteger(ms) || ms < 0) {
+  const ms = msOf(value);
+  if (ms === undefined) {
     throw new ComportaError(
       'ERR_DURATION',
       `${name}: expected a duration such as "10s", "1m" or whole milliseconds, got ${show(value)}`,
@@ -23,6 +23,12 @@ export function durationMs(value: unknown, name: string, field: string = name): 
     );
   }
   return ms;
+}
+
+/** Milliseconds of a {@link Duration}; `undefined` when it is not one. */
+export function msOf(value: unknown): number | undefined {
+  const ms = typeof value === 'number' ? value : parse(value);
+  return Number.isSafeInteger(ms) && Number(ms) >= 0 ? ms : undefined;
 }
 
 function parse(value: unknown): number | undefined {

@@ -3,6 +3,7 @@ import type { FailureMode } from '../core/decision.js';
 import { ComportaError, show } from '../core/errors.js';
 import type { LimiterEvents } from '../core/events.js';
 import { digestHex } from '../core/hash.js';
+import { checkOptionNames } from '../core/option-names.js';
 import { type Clock, systemClock } from '../core/time.js';
 import { wire } from '../limiter/create.js';
 import { memoryStore } from '../stores/memory.js';
@@ -60,8 +61,7 @@ export function checkOptions(options: DropInOptions, defaultName: string): Setti
   if (typeof options !== 'object' || options === null) {
     throw refusal('options', `expected { store, name, ... }, got ${show(options)}`);
   }
-  const unknown = Object.keys(options).find((name) => !OPTIONS.includes(name));
-  if (unknown !== undefined) throw refusal(unknown, `unknown option; there are ${OPTIONS.join(', ')}`);
+  checkOptionNames(options, OPTIONS);
   const { store, name = defaultName, algorithm = 'slidingWindow', clock = systemClock, onEvent } = options;
   if (store !== undefined && options.name === undefined) {
     throw refusal('name', 'required with a store: equal names share their counts, in all processes');

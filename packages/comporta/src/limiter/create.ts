@@ -2,6 +2,7 @@ import type { FailureMode } from '../core/decision.js';
 import { ComportaError, show } from '../core/errors.js';
 import { Emitter, type LimiterEvents } from '../core/events.js';
 import { isolatesRequests } from '../core/globals.js';
+import { checkOptionNames } from '../core/option-names.js';
 import { type Clock, steadyMs, systemClock } from '../core/time.js';
 import { Asker } from '../resilience/asker.js';
 import { Guard } from '../resilience/guard.js';
@@ -146,10 +147,7 @@ function checkOptions(options: LimiterOptions): Checked {
   if (typeof options !== 'object' || options === null) {
     throw new ComportaError('ERR_OPTION', `options: expected { policy, limits, ... }, got ${show(options)}`, 'options');
   }
-  const unknown = Object.keys(options).find((name) => !OPTIONS.includes(name));
-  if (unknown !== undefined) {
-    throw new ComportaError('ERR_OPTION', `${unknown}: unknown option; there are ${OPTIONS.join(', ')}`, unknown);
-  }
+  checkOptionNames(options, OPTIONS);
   const { timeoutMs = 50, onStoreFailure: mode = 'local', store, instances = 'auto', payBack = true } = options;
   if (!Number.isSafeInteger(timeoutMs) || timeoutMs < 1 || timeoutMs > TIMEOUT_MAX_MS) {
     throw new ComportaError(

@@ -1,5 +1,5 @@
 import type { Limit } from '../algorithms/algorithm.js';
-import { type Duration, durationMs } from '../core/duration.js';
+import { type Duration, msOf } from '../core/duration.js';
 import { ComportaError, show } from '../core/errors.js';
 import type { RefusalMemory, Sent } from '../resilience/question.js';
 import { shortSubject } from '../stores/keyspace.js';
@@ -11,12 +11,13 @@ const LONGEST_MAX_MS = 60_000;
 const SUBJECTS_MAX = 10_000;
 const DROPS_MAX = 1000;
 
-/** How long a refusal is held at most, in ms; throws `ERR_OPTION` or `ERR_DURATION` for what cannot be meant. */
+/** How long a refusal is held at most, in ms; throws `ERR_OPTION` for what cannot be meant. */
 export function checkHold(hold: Duration | false = LONGEST_MS): number | undefined {
   if (hold === false) return undefined;
-  const ms = durationMs(hold, 'hold');
-  if (ms >= 1 && ms <= LONGEST_MAX_MS) return ms;
-  throw new ComportaError('ERR_OPTION', `hold: expected false, or 1 ms to 60 s, got ${show(hold)}`, 'hold');
+  const ms = msOf(hold);
+  if (ms !== undefined && ms >= 1 && ms <= LONGEST_MAX_MS) return ms;
+  const expected = 'false, or whole milliseconds from 1 ms to 60 s such as "20ms"';
+  throw new ComportaError('ERR_OPTION', `hold: expected ${expected}, got ${show(hold)}`, 'hold');
 }
 
 /** What the store said of a subject, as long as nothing but time changes it. */

@@ -77,7 +77,14 @@ function checkSettings(split: SplitSettings): void {
 }
 
 function checkLimit(limit: Plan['limits'][number], parts: number): void {
-  const { id, limit: whole } = limit;
+  const { id, limit: whole, algorithm, settings } = limit;
+  if (algorithm.holds) {
+    const why = "a place that is freed is one part's, and who waits asks others";
+    throw refusal('split', `cannot be used with ${algorithm.name}: ${why}`);
+  }
+  if (settings.prorate === true) {
+    throw refusal('split', `cannot be used with prorate (${id}): a short first period has too little for each part`);
+  }
   if (whole === 0) return;
   if (Math.floor(whole / parts) < LEAST_SHARE) {
     const most = Math.floor(whole / LEAST_SHARE);

@@ -1,4 +1,5 @@
 import { ComportaError, show } from '../core/errors.js';
+import { checkOptionNames } from '../core/option-names.js';
 import type { Limiter } from '../limiter/limiter.js';
 import type { OutboundRequest } from './request.js';
 
@@ -48,8 +49,7 @@ export function checkOptions(options: LimitFetchOptions): CheckedOptions {
   if (typeof options !== 'object' || options === null) {
     throw refusal('options', `expected { limiter, ... }, got ${show(options)}`);
   }
-  const unknown = Object.keys(options).find((name) => !KNOWN.includes(name));
-  if (unknown !== undefined) throw refusal(unknown, `unknown option; there are ${KNOWN.join(', ')}`);
+  checkOptionNames(options, KNOWN);
   const { limiter, cost = 1, retryMethods = IDEMPOTENT, retries = 2 } = options;
   const { subject = ({ url }) => url.host, onLimited = () => undefined } = options;
   if (typeof limiter?.wait !== 'function') throw refusal('limiter', `expected a limiter, got ${show(limiter)}`);

@@ -19,17 +19,18 @@ export const mostAtOnce = (limits: readonly Limit[]): number =>
   Math.min(DECISIONS_MAX, Math.floor(LIMITS_MAX / limits.length));
 
 /**
- * What is sent around the limits' arguments to decide all of them. Keys of one subject stand for all, and costs of 1
- * are left out where nothing else is said of any.
+ * What is sent around the limits' arguments to decide all of them. Keys of one subject stand for all, and so does one
+ * cost where nothing else is said of any; it is left out when it is 1.
  */
 export function partsOfAll(
   all: readonly Asked[],
   keysOf: (escaped: string) => readonly string[],
 ): { readonly keys: readonly string[]; readonly head: readonly string[]; readonly tail: readonly string[] } {
-  const isOne = all.every(({ escaped }) => escaped === all[0]?.escaped);
-  const isPlain = all.every(({ cost, tail: own }) => cost === '1' && own.length === 0);
+  const first = all[0] as Asked;
+  const isOne = all.every(({ escaped }) => escaped === first.escaped);
+  const isPlain = all.every(({ cost, tail: own }) => cost === first.cost && own.length === 0);
   const keys: string[] = [];
-  const tail: string[] = [];
+  const tail: string[] = isPlain && first.cost !== '1' ? [first.cost] : [];
   for (const { escaped, cost, tail: own } of all) {
     if (!isOne || keys.length === 0) keys.push(...keysOf(escaped));
     if (!isPlain) tail.push(cost, ...own);

@@ -1,5 +1,6 @@
 import { ComportaError, show } from '../core/errors.js';
 import { isolatesRequests } from '../core/globals.js';
+import { checkOptionNames } from '../core/option-names.js';
 import { processId } from '../core/process-id.js';
 import { type Clock, systemClock } from '../core/time.js';
 import { StoreError, type Waiter } from '../core/waiting.js';
@@ -33,6 +34,7 @@ export function httpStore(url: string, options: HttpStoreOptions): Store {
   if (typeof options !== 'object' || options === null) {
     throw new ComportaError('ERR_OPTION', `httpStore: expected (url, { token }), got ${show(options)}`, 'options');
   }
+  checkOptionNames(options, ['token', 'fetch', 'batch', 'onWarning', 'clock']);
   checkHttpOptions('httpStore', options);
   const {
     token,

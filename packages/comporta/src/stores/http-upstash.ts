@@ -21,7 +21,7 @@ export function upstashStore(options: UpstashStoreOptions): Store {
   if (typeof options !== 'object' || options === null) {
     throw new ComportaError('ERR_OPTION', `upstashStore: expected { url, token }, got ${show(options)}`, 'options');
   }
-  checkKeyOptions(options);
+  checkKeyOptions(options, ['url', 'token', 'fetch']);
   checkHttpOptions('upstashStore', options);
   const { token, fetch = platformFetch, batch = !isolatesRequests(), clock = systemClock } = options;
   const url = checkAddress('upstashStore', options.url, token);

@@ -140,11 +140,14 @@ export class MemoryTable {
 
   #makeRoom(charged: Slot, nowMs: number): void {
     if (++this.#setsSinceEviction > this.#slots.size) this.#hand = undefined;
-    for (; this.#isOverfull(); this.#setsSinceEviction = 0) this.#evictOne(charged, nowMs);
+    let lost = 0;
+    for (; this.#isOverfull(); this.#setsSinceEviction = 0) lost += this.#evictOne(charged, nowMs);
+    // Last: whoever is told may use the table, which must be whole by then.
+    for (; lost > 0; lost--) this.#onLoss?.();
   }
 
-  /** Never `charged` itself: what was just admitted must count. */
-  #evictOne(charged: Slot, nowMs: number): void {
+  /** How many states that still counted had to go. Never `charged` itself: what was just admitted must count. */
+  #evictOne(charged: Slot, nowMs: number): number {
     for (;;) {
       this.#hand ??= this.#slots.values();
       const next = this.#hand.next();
@@ -154,9 +157,9 @@ export class MemoryTable {
       }
       const slot = next.value;
       if (slot !== charged && (!slot.touched || slot.expiresAtMs <= nowMs)) {
-        if (slot.expiresAtMs > nowMs) this.#onLoss?.();
-        this.delete(slot.subject);
-        return;
+        const lost = slot.expiresAtMs > nowMs ? 1 : 0;
+        this.#drop(slot);
+        return lost;
       }
       // Spared once: it goes to the end of the queue.
       slot.touched = false;

@@ -1,4 +1,5 @@
 import { ComportaError, show } from '../core/errors.js';
+import { checkOptionNames } from '../core/option-names.js';
 import { type Clock, systemClock } from '../core/time.js';
 import { MemoryPolicy } from './memory-policy.js';
 import { MemoryPresence } from './memory-presence.js';
@@ -19,6 +20,7 @@ export interface MemoryStoreOptions {
 
 /** Keeps state in this process: exact for one process, gone when it ends. Answers at once, never fails. */
 export function memoryStore(options: MemoryStoreOptions = {}): Store {
+  checkOptionNames(options, ['maxSubjects', 'onWarning', 'clock']);
   const {
     maxSubjects = 100_000,
     clock = systemClock,

@@ -182,7 +182,7 @@ export class RedisPolicy implements PolicyStore {
       one: (asked, waiter) => this.#decide(this.#consume, asked, waiter),
       many: (all, waiter) => {
         const parts = partsOfAll(all, (escaped) => this.#keysFor(escaped));
-        const word = (reply: unknown) => this.#heard(decodeMany(reply, limits.length, all.length)).entries;
+        const word = (reply: unknown) => this.#heard(decodeMany(reply, limits, all)).entries;
         return this.#ask(script, (all[0] as Asked).escaped, parts, waiter, word);
       },
     };

@@ -1,3 +1,4 @@
+import { argumentsAt, type Limit, type Sum } from '../algorithms/algorithm.js';
 import { FAILED, SHUT } from '../algorithms/compose-many.js';
 import { StoreError } from '../core/waiting.js';
 import { toStoreError } from '../redis/errors.js';
@@ -16,18 +17,51 @@ function shut([atUs, word]: readonly unknown[]): StoreReply {
   return { atUs: toNumber(atUs), numbers: [], ...about };
 }
 
-/** The replies of several decisions that were made at one time. */
+/** The replies of several decisions that were made at one time. Fewer numbers than theirs tell the sum of all. */
 export function decodeMany(
   reply: unknown,
-  limits: number,
-  count: number,
+  limits: readonly Limit[],
+  costs: readonly { readonly cost: string }[],
 ): { readonly atUs: number; readonly entries: readonly (StoreReply | StoreError)[] } {
-  const width = 4 * limits;
-  if (!Array.isArray(reply) || reply.length !== 1 + count * width) throw unexpected(reply);
+  const width = 4 * limits.length;
+  if (!Array.isArray(reply)) throw unexpected(reply);
   const atUs = toNumber(reply[0]);
+  if (reply.length === 1 + sumWidth(limits)) {
+    const values = toNumbers(reply, 1, reply.length);
+    return { atUs, entries: repliesOf(atUs, limits, values, costs.length, Number(costs[0]?.cost)) };
+  }
+  if (reply.length !== 1 + costs.length * width) throw unexpected(reply);
   const entries: (StoreReply | StoreError)[] = [];
   for (let at = 1; at < reply.length; at += width) entries.push(entryOf(reply, at, width, atUs));
   return { atUs, entries };
+}
+
+const sumWidth = (limits: readonly Limit[]): number =>
+  limits.reduce((width, { algorithm }) => width + (algorithm.sum?.words.length ?? Number.NaN), 0);
+
+/** What each of several decisions of one cost was told, by what stood after the last of them. */
+function repliesOf(atUs: number, limits: readonly Limit[], values: readonly number[], count: number, cost: number) {
+  const replies = Array.from({ length: count }, () => ({ atUs, numbers: new Array<number>(4 * limits.length) }));
+  const nowMs = Math.floor(atUs / 1000);
+  let from = 0;
+  for (const [i, limit] of limits.entries()) {
+    const { algorithm } = limit;
+    const sum = algorithm.sum as Sum<unknown>;
+    const now = algorithm.clock === 'us' ? atUs : nowMs;
+    const args = argumentsAt(limit, nowMs);
+    const own = values.slice(from, from + sum.words.length);
+    from += own.length;
+    let rest = count * cost;
+    for (const { numbers } of replies) {
+      rest -= cost;
+      const { remaining, resetAfterMs, nextAfterMs } = algorithm.describe(sum.before(own, rest, now, args), now, args);
+      numbers[i * 4] = remaining;
+      numbers[i * 4 + 1] = 0;
+      numbers[i * 4 + 2] = resetAfterMs;
+      numbers[i * 4 + 3] = nextAfterMs;
+    }
+  }
+  return replies;
 }
 
 function entryOf(reply: readonly unknown[], from: number, width: number, atUs: number): StoreReply | StoreError {

@@ -1,5 +1,6 @@
 import type { Part } from '../algorithms/algorithm.js';
 import { ComportaError, show } from '../core/errors.js';
+import { checkOptionNames } from '../core/option-names.js';
 import { processId } from '../core/process-id.js';
 import { type Clock, systemClock } from '../core/time.js';
 import { StoreError } from '../core/waiting.js';
@@ -36,11 +37,15 @@ export interface KeyOptions {
 
 const PROCESSES_MAX = 100_000;
 
-/** Throws `ERR_OPTION` for options that cannot be meant. */
-export function checkKeyOptions(options: KeyOptions): void {
+/** The names of {@link KeyOptions}. */
+const KEY_OPTIONS: readonly string[] = ['keyPrefix', 'subjectSecret', 'onWarning', 'clock', 'batch', 'part'];
+
+/** Throws `ERR_OPTION` for options that cannot be meant; `more` are those that the store has beside. */
+export function checkKeyOptions(options: KeyOptions, more: readonly string[]): void {
   if (typeof options !== 'object' || options === null) {
     throw new ComportaError('ERR_OPTION', `options: expected { keyPrefix, tls, ... }, got ${show(options)}`, 'options');
   }
+  checkOptionNames(options, [...KEY_OPTIONS, ...more]);
   const { keyPrefix = KEY_PREFIX, batch = true, part } = options;
   if (!/^[A-Za-z0-9_.-]{1,32}$/.test(keyPrefix)) {
     throw new ComportaError('ERR_OPTION', 'keyPrefix: expected 1 to 32 characters of A-Z a-z 0-9 _ . -', 'keyPrefix');

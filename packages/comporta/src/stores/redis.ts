@@ -20,7 +20,7 @@ export interface RedisStoreOptions extends KeyOptions {
  * stays yours to close. Connects in the background.
  */
 export function redisStore(source: string | SupportedClient, options: RedisStoreOptions = {}): Store {
-  checkKeyOptions(options);
+  checkKeyOptions(options, ['tls', 'natMap', 'sentinel']);
   if (typeof source === 'string') {
     const client = connectUrl(source, options.clock ?? systemClock, options);
     return openRedis(client, options, () => client.close());
