@@ -1,6 +1,6 @@
 // Many processes and subjects in a time of their own, on the library's own code: see docs/simulation.md.
 //   npm run bench simulate            all scenarios, in minutes
-//   BENCH_SIMULATE=hot,outage BENCH_PART=0.2 npm run bench simulate     some of them, in a fifth of their time (`scale` is always whole)
+//   BENCH_SIMULATE=hot,outage BENCH_PART=0.2 npm run bench simulate     some, in a fifth of their time
 //   BENCH_SEED=7 npm run bench simulate                                 the same with other chances
 import { register } from 'node:module';
 import { refuse, settingOf } from './lib/settings.mjs';

@@ -99,9 +99,9 @@ describe('Upstash', () => {
     bridge.requests.length = 0;
     const decisions = await Promise.all(Array.from({ length: 60 }, () => limiter.consume('a')));
     expect(decisions.filter(({ allowed }) => allowed)).toHaveLength(50);
-    // A few go at once, in one request, and the others as one call, whose script the server learns.
+    // The first goes at once and the others as two calls, whose script the server learns of one of them.
     const names = bridge.requests.flatMap(({ commands }) => commands.map(([name]) => name));
-    expect(names).toEqual([...Array(5).fill('EVALSHA'), 'EVAL']);
+    expect(names).toEqual(['EVALSHA', 'EVALSHA', 'EVALSHA', 'EVAL', 'EVALSHA']);
     await limiter.peek('a');
     bridge.requests.length = 0;
     await Promise.all(Array.from({ length: 60 }, () => limiter.peek('a')));

@@ -39,7 +39,7 @@ function batching() {
     one: (item: string, waiter: Waiter) => send([item], waiter).then(([reply]) => reply as string),
     many: send,
   };
-  const batcher = new Batcher<string, string>(carrier, undefined, undefined, () => clock.nowUs() / 1000);
+  const batcher = new Batcher<string, string>(carrier, undefined, () => clock.nowUs() / 1000);
   /** As the guard asks: the outcome, or the error that ended it. */
   const ask = (item: string, { lane = '', timeoutMs = 50 } = {}) => {
     const waiter: Waiter = { isOver: false, timeoutMs, isHeld: false, onOver: undefined };
@@ -58,22 +58,53 @@ function batching() {
 
 const range = (count: number): string[] => Array.from({ length: count }, (_, i) => `n${i}`);
 
-test('a few in flight go at once and alone each', async () => {
+test('what is alone goes at once', async () => {
   const { ask, calls, itemsOf } = batching();
-  const asked = range(4).map((item) => ask(item));
-  expect(itemsOf()).toEqual(range(4));
-  for (const call of calls) await call.answer();
-  expect(await Promise.all(asked)).toEqual(range(4).map((item) => `to ${item}`));
+  for (const item of range(3)) {
+    const asked = ask(item);
+    expect(calls).toHaveLength(1);
+    expect(itemsOf()).toEqual([item]);
+    await calls.splice(0)[0]?.answer();
+    expect(await asked).toBe(`to ${item}`);
+  }
 });
 
-/** So many in flight in the lane that more must queue; the first answer took so long. */
+test('after a call of several the next waits for the end of its turn, until one is alone again', async () => {
+  const { ask, calls, itemsOf } = batching();
+  for (const item of ['a', 'b', 'c']) void ask(item);
+  expect(itemsOf()).toEqual(['a']);
+  await nextTurn();
+  expect(itemsOf()).toEqual(['a', 'b,c']);
+  for (const call of calls.splice(0)) await call.answer();
+  for (const item of ['d', 'e', 'f']) void ask(item);
+  expect(calls).toEqual([]);
+  await nextTurn();
+  expect(itemsOf()).toEqual(['d,e,f']);
+  await calls.splice(0)[0]?.answer();
+  void ask('g');
+  await nextTurn();
+  await calls.splice(0)[0]?.answer();
+  void ask('h');
+  expect(itemsOf()).toEqual(['h']);
+});
+
+test('so it does after a call that was full before the end of its turn', async () => {
+  const { ask, calls } = batching();
+  for (const item of range(1 + ITEMS_MAX)) void ask(item);
+  await nextTurn();
+  for (const call of calls.splice(0)) await call.answer();
+  void ask('next');
+  expect(calls).toEqual([]);
+});
+
+/** One is in flight, so more must queue; the answer before it took so long. */
 async function begun(tookMs = 0) {
   const bench = batching();
   void bench.ask('first');
   await bench.clock.pass(tookMs);
   await bench.calls.splice(0)[0]?.answer();
-  const asked = range(4).map((item) => bench.ask(item));
-  expect(bench.calls.splice(0)).toHaveLength(4);
+  const asked = [bench.ask('in flight')];
+  expect(bench.calls.splice(0)).toHaveLength(1);
   return { ...bench, asked };
 }
 
@@ -95,7 +126,7 @@ test('lanes do not wait for one another', async () => {
   expect(itemsOf()).toEqual(['a', 'b']);
 });
 
-/** Three calls of those that queued are in flight, too. */
+/** Three more are in flight. */
 async function filled(tookMs = 0) {
   const bench = await begun(tookMs);
   for (const item of ['a', 'b', 'c']) {
@@ -106,7 +137,7 @@ async function filled(tookMs = 0) {
   return bench;
 }
 
-test('with three such calls in flight the rest waits for an answer', async () => {
+test('with four calls in flight the rest waits for an answer', async () => {
   const { ask, calls, itemsOf } = await filled();
   void ask('e');
   await nextTurn();
@@ -133,37 +164,37 @@ test.each([
 );
 
 test('a server is not taken for a far one when calls take long because others are before them', async () => {
-  const { ask, calls, clock } = batching();
+  const { ask, calls, clock, itemsOf } = batching();
   void ask('first');
   await calls.splice(0)[0]?.answer();
-  for (const item of range(4)) void ask(item);
-  await clock.pass(40);
-  for (const call of calls.splice(0)) await call.answer();
-  for (const item of range(4)) void ask(item);
-  expect(calls.splice(0)).toHaveLength(4);
-  for (const item of ['a', 'b', 'c', 'd']) {
+  for (const item of range(4)) {
     void ask(item);
     await nextTurn();
   }
-  expect(calls.map(({ items }) => items.join())).toEqual(['a', 'b', 'c']);
+  await clock.pass(40);
+  expect(calls).toHaveLength(4);
+  for (const call of calls.splice(0)) await call.answer();
+  for (const item of ['a', 'b', 'c', 'd', 'e']) {
+    void ask(item);
+    await nextTurn();
+  }
+  expect(itemsOf()).toEqual(['a', 'b', 'c', 'd']);
 });
 
 test('nor is it for good when the first call took long', async () => {
-  const { ask, calls, clock } = batching();
-  for (const item of range(4)) void ask(item);
+  const { ask, calls, clock, itemsOf } = batching();
+  void ask('first');
   await clock.pass(30);
-  for (const call of calls.splice(0)) await call.answer();
+  await calls.splice(0)[0]?.answer();
   for (let i = 0; i < 20; i++) {
-    for (const item of range(2)) void ask(item);
-    for (const call of calls.splice(0)) await call.answer();
+    void ask('soon');
+    await calls.splice(0)[0]?.answer();
   }
-  for (const item of range(4)) void ask(item);
-  expect(calls.splice(0)).toHaveLength(4);
-  for (const item of ['a', 'b', 'c', 'd']) {
+  for (const item of ['a', 'b', 'c', 'd', 'e']) {
     void ask(item);
     await nextTurn();
   }
-  expect(calls.map(({ items }) => items.join())).toEqual(['a', 'b', 'c']);
+  expect(itemsOf()).toEqual(['a', 'b', 'c', 'd']);
 });
 
 test('what fills a call goes whatever is in flight', async () => {
@@ -196,13 +227,11 @@ test('answers that come after everybody has gone make no more room', async () =>
     void ask('soon');
     await calls.splice(0)[0]?.answer();
   }
-  for (let i = 0; i < 4; i++) void ask('at once');
-  expect(calls.splice(0)).toHaveLength(4);
   for (let i = 0; i < 6; i++) {
     void ask('later');
     await nextTurn();
   }
-  expect(calls).toHaveLength(3);
+  expect(calls).toHaveLength(4);
 });
 
 test('a call waits as long as the most patient of it, and is over when all are', async () => {

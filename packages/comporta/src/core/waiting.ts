@@ -1,6 +1,12 @@
 import type { DegradedCause } from './decision.js';
 import type { ErrorCode } from './errors.js';
 
+/** One call that several wait for. */
+export interface SharedCall {
+  /** Its failure was told of by one of them. */
+  hasFailed: boolean;
+}
+
 /** Somebody waiting for an answer. Once `isOver`, a store sends nothing more on its behalf. */
 export interface Waiter {
   isOver: boolean;
@@ -8,6 +14,8 @@ export interface Waiter {
   readonly timeoutMs?: number;
   /** The store keeps the call back for now: should it be over meanwhile, nothing was sent. */
   isHeld?: boolean;
+  /** The call, where it goes for several: set when it is sent, by who sends it. */
+  call?: SharedCall | undefined;
   /** Called when it is over. */
   onOver?: (() => void) | undefined;
 }

@@ -73,7 +73,7 @@ export class LimitsLeases implements UnitLeases, Lessee {
       one: async (item: Item, waiter: Waiter) => (await this.#answers([item], waiter))[0] as Answer,
       many: (items: readonly Item[], waiter: Waiter) => this.#answers(items, waiter),
     };
-    this.#batcher = new Batcher(carrier, 1, 1);
+    this.#batcher = new Batcher(carrier, 1);
   }
 
   answer(operation: Operation, subject: string, cost: number): StoreReply | undefined {

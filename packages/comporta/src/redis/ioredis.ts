@@ -181,21 +181,24 @@ function toNode(redis: IoredisLike, address: string): RedisNode {
 
 /**
  * The client writes each command by itself, which costs more than all else that it does for one. Here the first of a
- * turn goes at once, and the others in one write at its end. On a cluster only: on one server decisions for many
- * subjects go in one call, and the server works at the first such while the next is made.
+ * turn goes at once, unless in the last turn there were several, and the others in one write at its end. On a cluster
+ * only: on one server decisions for many subjects go in one call, and the server works at the first such while the
+ * next is made.
  */
 function inOneWrite(redis: IoredisLike): RedisNode['send'] {
   let sent = 0;
+  let kept = 2;
   let corked: Corkable | undefined;
   const finish = () => {
     corked?.uncork();
     corked = undefined;
+    kept = sent > 1 ? 1 : 2;
     sent = 0;
   };
   return ([name = '', ...args]) => {
     sent++;
     if (sent === 1) void nextTurn().then(finish);
-    if (sent === 2) {
+    if (sent === kept) {
       corked = redis.stream;
       corked?.cork();
     }

@@ -1,5 +1,5 @@
 import type { Clock } from '../core/time.js';
-import { StoreError, type Waiter } from '../core/waiting.js';
+import { type SharedCall, StoreError, type Waiter } from '../core/waiting.js';
 import type { MaybePromise, PolicyStore } from '../stores/store.js';
 import { type Race, withDeadline } from './deadline.js';
 import type { NodeHealth, Refusal, StoreHealth } from './health.js';
@@ -101,6 +101,7 @@ interface Asked {
 class Inquiry<T, R> implements Race<T, R>, Waiter {
   isOver = false;
   isHeld = false;
+  call: SharedCall | undefined = undefined;
   onOver: (() => void) | undefined = undefined;
   readonly timeoutMs: number;
   readonly signal: AbortSignal | undefined;
@@ -149,7 +150,9 @@ class Inquiry<T, R> implements Race<T, R>, Waiter {
     // A caller with less patience than the breaker is for proves nothing.
     const isFault = cause === 'unavailable' || (cause === 'timeout' && this.timeoutMs >= breakerMs);
     if (!isFault) return;
-    node.failed(breakerMs, nowMs, { isTimeout: cause === 'timeout', sentAtMs, chance: Math.random() });
+    const isKnown = this.call?.hasFailed === true;
+    if (this.call !== undefined) this.call.hasFailed = true;
+    node.failed(breakerMs, nowMs, { isTimeout: cause === 'timeout', sentAtMs, chance: Math.random(), isKnown });
     store.suspect?.(this.#ask.subject);
   }
 }

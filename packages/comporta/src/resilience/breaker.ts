@@ -4,7 +4,7 @@ export interface BreakerSettings {
   readonly consecutiveFailures: number;
   /** Opens when at least this share of the calls of one {@link BreakerSettings.windowMs} failed ... */
   readonly failureRatio: number;
-  /** ... and there were at least this many. */
+  /** ... and there were at least this many, and as many failed calls as suffice in a row. */
   readonly minimumCalls: number;
   readonly windowMs: number;
   /** First open time; doubles with every failed probe and with every reopening soon after a closing. */
@@ -50,6 +50,8 @@ export class Breaker {
   #countedAtMs = 0;
   #calls = 0;
   #failures = 0;
+  /** As the failures; one of a call that several waited for. */
+  #failedCalls = 0;
   #windowEndsMs = 0;
   /** Openings without a calm time between them. */
   #openings = 0;
@@ -89,17 +91,20 @@ export class Breaker {
 
   /**
    * A command failed or was not answered in time. `chance` is from 0 to 1 and spreads processes. Of calls
-   * that were under way together only one counts as a failure in a row: one pause is one sign.
+   * that were under way together only one counts as a failure in a row: one pause is one sign. `isKnown`: of a call
+   * that several waited for, another was told of before.
    */
-  failure(nowMs: number, chance: number, sentAtMs: number = nowMs): void {
+  failure(nowMs: number, chance: number, sentAtMs: number = nowMs, isKnown: boolean = false): void {
     if (this.#state.kind === 'open') return;
     if (sentAtMs >= this.#countedAtMs || nowMs < this.#countedAtMs) {
       this.#consecutive++;
       this.#countedAtMs = nowMs;
     }
     if (this.#state.kind === 'closed') this.#count(nowMs, 1);
+    if (!isKnown) this.#failedCalls++;
     const { consecutiveFailures, minimumCalls, failureRatio } = this.#settings;
-    const isFailing = this.#calls >= minimumCalls && this.#failures >= this.#calls * failureRatio;
+    const areEnough = this.#calls >= minimumCalls && this.#failedCalls >= consecutiveFailures;
+    const isFailing = areEnough && this.#failures >= this.#calls * failureRatio;
     const probeFailed = this.#state.kind === 'halfOpen';
     if (probeFailed || isFailing || this.#consecutive >= consecutiveFailures) this.#open(nowMs, chance);
   }
@@ -109,6 +114,7 @@ export class Breaker {
       this.#windowEndsMs = nowMs + this.#settings.windowMs;
       this.#calls = 0;
       this.#failures = 0;
+      this.#failedCalls = 0;
     }
     this.#calls++;
     this.#failures += failures;

@@ -57,7 +57,7 @@ export class LocalShare {
     this.#plan = plan;
     this.#memory = memory;
     this.#options = options;
-    this.#seen = options.remembers ? new LastSeen() : undefined;
+    this.#seen = options.remembers ? new LastSeen(plan.limits.length) : undefined;
   }
 
   /** The store said this of a subject. */

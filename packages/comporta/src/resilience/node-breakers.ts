@@ -17,6 +17,8 @@ export interface Failure {
   readonly sentAtMs: number;
   /** From 0 to 1; spreads processes. */
   readonly chance: number;
+  /** Another who waited for the same call told of it before. */
+  readonly isKnown?: boolean;
 }
 
 /**
@@ -54,11 +56,11 @@ export class NodeBreakers {
     }
   }
 
-  failure(limitMs: number, nowMs: number, { isTimeout, sentAtMs, chance }: Failure): void {
+  failure(limitMs: number, nowMs: number, { isTimeout, sentAtMs, chance, isKnown }: Failure): void {
     const entries = isTimeout ? [this.#entryFor(limitMs)] : this.#entries;
     for (const entry of entries) {
       entry.isRefused = !isTimeout;
-      this.#changing(entry, ({ breaker }) => breaker.failure(nowMs, chance, sentAtMs));
+      this.#changing(entry, ({ breaker }) => breaker.failure(nowMs, chance, sentAtMs, isKnown));
     }
   }
 

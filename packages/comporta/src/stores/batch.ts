@@ -1,5 +1,5 @@
 import { nextTurn, steadyMs } from '../core/time.js';
-import { StoreError, type Waiter } from '../core/waiting.js';
+import { type SharedCall, StoreError, type Waiter } from '../core/waiting.js';
 
 /** How calls go to the store. */
 export interface Carrier<Item, Reply> {
@@ -21,20 +21,15 @@ interface Entry<Item, Reply> {
 /** Calls that may go together, one behind the other. */
 interface Lane<Item, Reply> {
   readonly name: string;
-  /** Items that went at once, are not answered, and that somebody waits for. */
-  atOnce: number;
-  /** Calls with those that had to queue, likewise. */
+  /** Calls that are not answered, and that somebody waits for. */
   calls: number;
   queue: Entry<Item, Reply>[];
   isDue: boolean;
 }
 
-/** So many items of a lane go at once each, until one has to queue: so few gain nothing from going together. */
-const AT_ONCE_MAX = 4;
-
 /**
- * While so many calls of a lane are in flight, of which those at once are one, the queue waits for an answer. So the
- * busier a server is, the more go together; and with four of them that wait is a small part of the way there and back.
+ * While so many calls of a lane are in flight the queue waits for an answer. So the busier a server is, the more go
+ * together; and with four of them that wait is a small part of the way there and back.
  */
 const CALLS_MAX = 4;
 
@@ -45,37 +40,32 @@ const LAST_PART = 0.1;
 const TIME_LIMIT_MS = 50;
 
 /**
- * Sends what is asked while others are in flight together, in one call. Nothing waits for a timer: with little in
- * flight an item goes at once; else it goes at the end of the turn, or when it fills a call, or, with many calls in
- * flight, at the end of the turn that brings an answer. Whoever is over by then is not sent, and a call that nobody
- * waits for any more holds nothing back.
+ * Sends what is asked while others are in flight together, in one call. Nothing waits for a timer: what is alone goes at
+ * once; else it goes at the end of the turn, or when it fills a call, or, with many calls in flight, at the end of the
+ * turn that brings an answer. Whoever is over by then is not sent, and a call that nobody waits for any more holds
+ * nothing back.
  */
 export class Batcher<Item, Reply> {
   readonly #carrier: Carrier<Item, Reply>;
   readonly #callsMax: number;
-  readonly #atOnceMax: number;
   readonly #lanes: Map<string, Lane<Item, Reply>> = new Map();
   readonly #nowMs: () => number;
   #inFlight = 0;
+  /** The last call was of several items, so the next item will hardly be alone in its turn. */
+  #areSeveral = false;
   /** How long the way there and back takes, by the calls of late; unknown before the first answer. */
   #tookMs: number | undefined;
 
-  constructor(
-    carrier: Carrier<Item, Reply>,
-    callsMax: number = CALLS_MAX,
-    atOnceMax: number = AT_ONCE_MAX,
-    nowMs: () => number = steadyMs,
-  ) {
+  constructor(carrier: Carrier<Item, Reply>, callsMax: number = CALLS_MAX, nowMs: () => number = steadyMs) {
     this.#carrier = carrier;
     this.#callsMax = callsMax;
-    this.#atOnceMax = atOnceMax;
     this.#nowMs = nowMs;
   }
 
   ask(name: string, item: Item, waiter: Waiter): Promise<Reply> {
     const lane = this.#lanes.get(name) ?? this.#open(name);
-    const isQuiet = lane.calls === 0 && lane.queue.length === 0 && lane.atOnce < this.#atOnceMax;
-    if (isQuiet) return this.#sendOne(lane, item, waiter, true);
+    const isAlone = lane.calls === 0 && lane.queue.length === 0 && !this.#areSeveral;
+    if (isAlone) return this.#sendOne(lane, item, waiter);
     waiter.isHeld = true;
     return new Promise((resolve, reject) => {
       lane.queue.push({ item, waiter, resolve, reject });
@@ -85,7 +75,7 @@ export class Batcher<Item, Reply> {
   }
 
   #open(name: string): Lane<Item, Reply> {
-    const lane: Lane<Item, Reply> = { name, atOnce: 0, calls: 0, queue: [], isDue: false };
+    const lane: Lane<Item, Reply> = { name, calls: 0, queue: [], isDue: false };
     this.#lanes.set(name, lane);
     return lane;
   }
@@ -100,8 +90,8 @@ export class Batcher<Item, Reply> {
   }
 
   /** Whether an answer will come soon, at which the queue goes. */
-  #mayWait({ calls, atOnce, queue }: Lane<Item, Reply>): boolean {
-    if (calls + Number(atOnce > 0) < this.#callsMax) return false;
+  #mayWait({ calls, queue }: Lane<Item, Reply>): boolean {
+    if (calls < this.#callsMax) return false;
     const limitMs = queue[0]?.waiter.timeoutMs ?? TIME_LIMIT_MS;
     return this.#tookMs !== undefined && this.#tookMs <= limitMs * WAIT_PART;
   }
@@ -115,15 +105,16 @@ export class Batcher<Item, Reply> {
   #flush(lane: Lane<Item, Reply>): void {
     const entries = lane.queue.filter(isWanted);
     lane.queue = [];
+    if (entries.length > 0) this.#areSeveral = entries.length > 1;
     const [first] = entries;
     for (const { waiter } of entries) waiter.isHeld = false;
     if (first === undefined) this.#closeIfIdle(lane);
     else if (entries.length > 1) this.#sendMany(lane, entries);
-    else this.#sendOne(lane, first.item, first.waiter, false).then(first.resolve, first.reject);
+    else this.#sendOne(lane, first.item, first.waiter).then(first.resolve, first.reject);
   }
 
-  #sendOne(lane: Lane<Item, Reply>, item: Item, waiter: Waiter, isAtOnce: boolean): Promise<Reply> {
-    const leave = this.#enter(lane, isAtOnce);
+  #sendOne(lane: Lane<Item, Reply>, item: Item, waiter: Waiter): Promise<Reply> {
+    const leave = this.#enter(lane);
     whenOver(waiter, leave);
     const reply = begin(() => this.#carrier.one(item, waiter));
     reply.then(leave, leave);
@@ -131,8 +122,9 @@ export class Batcher<Item, Reply> {
   }
 
   #sendMany(lane: Lane<Item, Reply>, entries: readonly Entry<Item, Reply>[]): void {
-    const leave = this.#enter(lane, false);
-    const timeoutMs = Math.max(...entries.map(({ waiter }) => waiter.timeoutMs ?? 0));
+    const leave = this.#enter(lane);
+    let timeoutMs = 0;
+    for (const { waiter } of entries) timeoutMs = Math.max(timeoutMs, waiter.timeoutMs ?? 0);
     const all: Waiter = { isOver: false, ...(timeoutMs > 0 && { timeoutMs }) };
     let waiting = entries.length;
     const onOver = () => {
@@ -141,7 +133,11 @@ export class Batcher<Item, Reply> {
       all.isOver = true;
       leave();
     };
-    for (const { waiter } of entries) whenOver(waiter, onOver);
+    const call: SharedCall = { hasFailed: false };
+    for (const { waiter } of entries) {
+      waiter.call = call;
+      whenOver(waiter, onOver);
+    }
     const items = entries.map(({ item }) => item);
     begin(() => this.#carrier.many(items, all)).then(
       (replies) => {
@@ -160,26 +156,25 @@ export class Batcher<Item, Reply> {
   }
 
   /** Counts what is sent in a lane, until what it returns is called first. */
-  #enter(lane: Lane<Item, Reply>, isAtOnce: boolean): () => void {
-    const kind = isAtOnce ? 'atOnce' : 'calls';
+  #enter(lane: Lane<Item, Reply>): () => void {
     const sinceMs = this.#nowMs();
     const isAlone = this.#inFlight === 0;
     let isIn = true;
     this.#inFlight++;
-    lane[kind]++;
+    lane.calls++;
     return () => {
       if (!isIn) return;
       isIn = false;
       this.#took(this.#nowMs() - sinceMs, isAlone);
       this.#inFlight--;
-      lane[kind]--;
+      lane.calls--;
       if (lane.queue.length > 0) this.#flushSoon(lane);
       else this.#closeIfIdle(lane);
     };
   }
 
   #closeIfIdle(lane: Lane<Item, Reply>): void {
-    if (lane.atOnce + lane.calls + lane.queue.length === 0 && !lane.isDue) this.#lanes.delete(lane.name);
+    if (lane.calls + lane.queue.length === 0 && !lane.isDue) this.#lanes.delete(lane.name);
   }
 }
 
