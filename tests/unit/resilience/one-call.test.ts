@@ -44,7 +44,7 @@ function setUp() {
   return { node, together, states };
 }
 
-test('many decisions of one late call are no outage: three such calls in a row open the breaker, and no fewer', async () => {
+test('many decisions of one late call are no outage: three such calls in a row open the breaker', async () => {
   const { node, together, states } = setUp();
   await together(TOGETHER + 1, false);
   expect(node.calls.splice(0)).toEqual([1, TOGETHER]);

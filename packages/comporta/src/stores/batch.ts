@@ -40,9 +40,9 @@ const LAST_PART = 0.1;
 const TIME_LIMIT_MS = 50;
 
 /**
- * Sends what is asked while others are in flight together, in one call. Nothing waits for a timer: what is alone goes at
- * once; else it goes at the end of the turn, or when it fills a call, or, with many calls in flight, at the end of the
- * turn that brings an answer. Whoever is over by then is not sent, and a call that nobody waits for any more holds
+ * Sends what is asked while others are in flight together, in one call. Nothing waits for a timer: what is alone goes
+ * at once; else it goes at the end of the turn, or when it fills a call, or, with many calls in flight, at the end of
+ * the turn that brings an answer. Whoever is over by then is not sent, and a call that nobody waits for any more holds
  * nothing back.
  */
 export class Batcher<Item, Reply> {
