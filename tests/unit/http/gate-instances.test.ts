@@ -1,5 +1,6 @@
 import { slidingWindow } from 'comporta';
 import { createGate, type GateOptions } from 'comporta/http';
+import { faultyStore } from 'comporta/testing';
 import { describe, expect, test } from 'vitest';
 import { loadConfig } from '../../../packages/server/src/config/load.js';
 import { refusalOf } from '../../support/refusal.js';
@@ -34,6 +35,14 @@ describe('a number of processes', () => {
     await gate({ instances: 'auto', payBack: true }, 'closed').close();
   });
 
+  test('is of use to a policy with leases in every mode, and reaches it', async () => {
+    const options = { instances: 4, onStoreFailure: 'closed', store: faultyStore() } as const;
+    const lease = { maxOvershoot: 4 };
+    await createGate({ ...options, policies: [{ name: 'p', limits, lease }] }).close();
+    const wrong = () => createGate({ ...options, instances: 0, policies: [{ name: 'p', limits, lease }] });
+    expect(refusalOf(wrong)).toMatchObject({ code: 'ERR_OPTION', field: 'instances' });
+  });
+
   test('is refused in a file by its line, once', () => {
     const policy = (name: string, mode: string): string =>
       `  - { name: ${name}, key: ip, onStoreFailure: ${mode}, limits: [{ slidingWindow: { limit: 1, window: 1s } }] }`;
@@ -45,8 +54,13 @@ describe('a number of processes', () => {
         ...modes.map((mode, i) => policy(`p${i}`, mode)),
       ].join('\n');
     expect(loadConfig(file('open', 'closed'), {})).toMatchObject({
-      problems: [{ line: 1, path: 'instances', message: 'changes nothing: no policy has onStoreFailure: local' }],
+      problems: [
+        { line: 1, path: 'instances', message: 'changes nothing: no policy has onStoreFailure: local or a lease' },
+      ],
     });
     expect(loadConfig(file('open', 'local'), {})).toMatchObject({ config: { gate: { instances: 4 } } });
+    expect(loadConfig(file('open', 'closed, lease: { maxOvershoot: 5% }'), {})).toMatchObject({
+      config: { gate: { instances: 4 } },
+    });
   });
 });

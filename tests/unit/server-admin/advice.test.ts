@@ -4,15 +4,25 @@ import { adviceFor, adviser } from '../../../packages/server/src/admin/advice.js
 import type { Ranking } from '../../../packages/server/src/admin/hotspots.js';
 import { topLines } from '../../../packages/server/src/cli/top-table.js';
 import { FIGURES } from '../../../packages/server/src/plan/figures.js';
-import { partsFor } from '../../../packages/server/src/plan/plan.js';
+import { partsFor } from '../../../packages/server/src/plan/split.js';
 
 type Policy = Parameters<typeof adviceFor>[0];
 
 /** What one subject may have of a master's core. */
 const ONE = Math.floor(5e5 / (FIGURES.tokenBucket?.cpuUs ?? 0));
 const bucket = (capacity: number): Limit => tokenBucket({ capacity, refill: capacity, every: '1s' });
-const advice = (options: Partial<Policy>, perSecond: number, refusedPerSecond = 0): string | undefined =>
-  adviceFor({ name: 'p', limits: bucket(1_000_000), ...options }, { subject: 'hot', perSecond, refusedPerSecond });
+const CLUSTER = 'redis-cluster://127.0.0.1:7001';
+const advice = (
+  options: Partial<Policy>,
+  perSecond: number,
+  refusedPerSecond = 0,
+  store = CLUSTER,
+): string | undefined =>
+  adviceFor(
+    { name: 'p', limits: bucket(1_000_000), ...options },
+    { subject: 'hot', perSecond, refusedPerSecond },
+    store,
+  );
 
 describe('a subject that is asked for more often than one master decides', () => {
   test('is advised a lease, or as many parts as it needs', () => {
@@ -39,7 +49,8 @@ describe('a subject that is asked for more often than one master decides', () =>
     );
     expect(advice({ overrides: true }, ONE * 9)).toBeUndefined();
     expect(advice({ blocks: true }, ONE * 9)).toMatch(/^lease: \{ maxOvershoot: 5% \} for/);
-    expect(advice({ limits: concurrency({ limit: 5000, lease: '1s' }) }, ONE * 9)).toMatch(/^split: /);
+    expect(advice({ limits: concurrency({ limit: 5000, lease: '1s' }) }, ONE * 9)).toBeUndefined();
+    expect(advice({}, ONE * 9, 0, 'redis://127.0.0.1:6379')).toMatch(/^lease: \{ maxOvershoot: 5% \} for/);
   });
 
   test('has as many times that as it has parts', () => {
@@ -97,6 +108,6 @@ test('comporta top shows it above the table', () => {
   ];
   const seen = { by: 'requests', sinceMs: 0, nowMs: 1000, total: 10, subjects, breakers: [] };
   const lines = topLines({ ...seen, store: { address: 'redis://h', status: 'pass' } });
-  expect(lines[3]).toBe('split: { parts: 8 } (hot)');
+  expect(lines[3]).toBe('hot: split: { parts: 8 }');
   expect(lines).toHaveLength(7);
 });

@@ -6,12 +6,22 @@ import { adminFile, OPERATE, READ, type RunningAdmin, runningAdmin } from '../..
 import type { Answer, Ask } from '../../e2e/api-support.js';
 import { configOf, recordLog } from '../../e2e/gateway-support.js';
 
+/** Its subject lives in several parts. */
+const parted = {
+  name: 'parted',
+  key: 'global',
+  limits: { fixedWindow: { limit: 100, window: '1d' } },
+  split: { parts: 2 },
+};
+
 const SECRET = 'a-wrong-token-that-nobody-may-see';
 
 let admin: RunningAdmin;
 beforeAll(async () => {
   const { log, lines } = recordLog();
-  admin = runningAdmin(await startApp(configOf(adminFile()), log), lines);
+  const file = adminFile() as { readonly policies: readonly object[] };
+  const policies = [...file.policies, parted];
+  admin = runningAdmin(await startApp(configOf({ ...file, policies }), log), lines);
 });
 afterAll(() => admin.app.stop());
 
@@ -122,6 +132,9 @@ describe.each(named(adminRoutes.filter(({ body }) => body !== undefined)))('%s, 
     const answer = await admin.ask(pathOf(route), { ...good(route), body });
     expectProblem(route, answer, 409, 'policy');
     expect(answer.json?.detail).toMatch(/(blocks|overrides): true/);
+    const split = await admin.ask(pathOf(route), { ...good(route), body: body.replace('"plain"', '"parted"') });
+    expectProblem(route, split, 409, 'policy');
+    expect(split.json?.detail).toMatch(/has split, which cannot be combined with (blocks|overrides);/);
   });
 });
 

@@ -24,8 +24,15 @@ test.each([
   await gate.close();
 });
 
-test.each(['true', '0', '2m', 'soon', 'null'])('hold: %s in a file is refused with its place', (hold) => {
+test.each([
+  ['true', 'expected a duration .*1ms to 1m, or false, got true'],
+  ['0', 'expected 1ms to 1m, or false, got 0'],
+  ['0ms', 'expected 1ms to 1m, or false, got "0ms"'],
+  ['2m', 'expected 1ms to 1m, or false, got "2m"'],
+  ['5us', 'expected a duration .*1ms to 1m, or false, got "5us"'],
+  ['null', 'missing'],
+])('hold: %s in a file is refused with its place and what it may be', (hold, why) => {
   const loaded = load(hold);
   const problems = 'problems' in loaded ? loaded.problems.map((problem) => formatProblem('f', problem)) : [];
-  expect(problems).toEqual([expect.stringMatching(/^f:4:\d+: .*hold/)]);
+  expect(problems).toEqual([expect.stringMatching(new RegExp(`^f:4:\\d+: .*hold: ${why}`))]);
 });

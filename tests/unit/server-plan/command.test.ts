@@ -37,6 +37,21 @@ test('leases of the busiest subject are reckoned with', async () => {
   expect(JSON.parse(out.slice(out.indexOf('{')))).toMatchObject({ lease: { units: 10, callsPerDecision: 0.1 } });
 });
 
+test('for programs too it says how the busiest subject is split, and why it has no leases', async () => {
+  const words = ['--rps', '300k', '--subjects', '1', '--limits', 'tokenBucket', '--hottest', '150k', '--limit', '30'];
+  const { out } = await run(...words, '--lease', '5%', '--processes', '20', '--json');
+  expect(JSON.parse(out)).toMatchObject({
+    split: { parts: 0, why: expect.stringContaining('16 units') },
+    lease: { units: 0, why: expect.stringContaining('less than 2 units') },
+  });
+});
+
+test('numbers are grouped, and one is one', async () => {
+  const { out } = await run('--rps', '1G', '--subjects', '1', '--limits', 'tokenBucket');
+  expect(out).toContain('on 1 subject: tokenBucket');
+  expect(out).toMatch(/30,000 servers/);
+});
+
 test.each([
   [['--lease', '5%', '--limit', '100', '--processes', '20'], 'a limit of 800, or 40%, would do'],
   [['--lease', '5%', '--limit', '30', '--processes', '20'], 'a limit of 800 would do'],
@@ -66,8 +81,12 @@ test.each([
   [[...LOAD, '--limits', 'tokenBucket', '--lease', '101%'], '--lease expected'],
   [[...LOAD, '--limits', 'tokenBucket', '--lease', '1.5'], '--lease expected'],
   [[...LOAD, '--limits', 'tokenBucket', '--processes', '3'], '--processes changes nothing without --lease'],
+  [[...LOAD, '--limits', 'tokenBucket', '--hottest', '60k'], '--hottest is part of --rps: write --rps 60k or more'],
+  [[...LOAD, '--limits', 'tokenBucket', '--limit', 'x'], '--limit expected a number'],
+  [[...LOAD, '--limits', 'concurrency=9', '--lease', '5%'], '--lease cannot be used with concurrency'],
 ])('%j is refused, and what is wrong is named', async (words, message) => {
   const { error, code } = await run(...words);
   expect(error).toContain(message);
+  expect(error).toMatch(/\nTry: comporta plan --help\n$/);
   expect(code).toBe(2);
 });

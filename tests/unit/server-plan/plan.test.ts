@@ -3,6 +3,7 @@ import { bytesOf, FIGURES, type Figures, keepsEntries } from '../../../packages/
 import { leaseFor } from '../../../packages/server/src/plan/lease.js';
 import { type Demand, planFor } from '../../../packages/server/src/plan/plan.js';
 import { bytesText, planText } from '../../../packages/server/src/plan/report.js';
+import { type SplitDemand, splitFor } from '../../../packages/server/src/plan/split.js';
 
 const bucket = { algorithm: 'tokenBucket', entries: 1 };
 const log = { algorithm: 'slidingWindow', entries: 1000 };
@@ -15,6 +16,8 @@ const demand = (of: Partial<Demand> = {}): Demand => ({
   load: 0.5,
   memoryBytes: 4e9,
   hottestPerSecond: undefined,
+  callsPerDecision: 1,
+  limit: undefined,
   ...of,
 });
 
@@ -81,8 +84,34 @@ describe('a plan', () => {
     const hot = demand({ hottestPerSecond: subjectPerSecond + 1 });
     expect(planFor(hot).isTooHot).toBe(true);
     expect(planText(hot, planFor(hot))).toContain('warning: the busiest subject');
-    expect(planText(hot, planFor(hot))).toContain('split: { parts: 2 }');
+    expect(planText(hot, planFor(hot))).toContain('split: { parts: 2 } spreads it over 3 masters');
     expect(planFor(demand({ hottestPerSecond: subjectPerSecond })).isTooHot).toBe(false);
+  });
+
+  test('has as many masters as the parts of its busiest subject ask for', () => {
+    const most = 3 * planFor(demand()).subjectPerSecond;
+    const plan = planFor(demand({ decisionsPerSecond: most, hottestPerSecond: most }));
+    expect(plan).toMatchObject({ masters: 4, servers: 8, bound: 'busiest subject', split: { masters: 4, parts: 4 } });
+  });
+
+  test('takes into account what leases save of the busiest subject', () => {
+    const hot = { decisionsPerSecond: 1e6, hottestPerSecond: 1e6 };
+    expect(planFor(demand({ ...hot, callsPerDecision: 0.01 }))).toMatchObject({ isTooHot: false, split: undefined });
+    const still = demand({ ...hot, callsPerDecision: 0.1 });
+    expect(planFor(still)).toMatchObject({ isTooHot: true, split: { parts: 2 } });
+    expect(planText(still, planFor(still))).toContain('1,000,000 decisions/s (100,000 calls/s with its leases)');
+  });
+
+  test('says why no split would do', () => {
+    const text = (of: Partial<Demand>): string => {
+      const hot = demand({ decisionsPerSecond: 1e6, hottestPerSecond: 1e6, ...of });
+      return planText(hot, planFor(hot));
+    };
+    expect(text({ limit: 100 })).toContain('split would not do: each part needs 16 units of the limit of 100.');
+    expect(text({ limits: [{ algorithm: 'concurrency', entries: 10 }] })).toContain(
+      'concurrency limit cannot be split',
+    );
+    expect(text({ decisionsPerSecond: 1e7, hottestPerSecond: 1e7 })).toContain('64 parts, the most there are, are not');
   });
 
   test('refuses an algorithm that was never measured', () => {
@@ -122,5 +151,44 @@ describe('leases', () => {
         expect(of(50 * processes, Number(named)).units).toBe(2);
       }
     }
+  });
+});
+
+describe('a split', () => {
+  const of = (more: Partial<SplitDemand>) =>
+    splitFor({
+      masters: 3,
+      perSecond: 1000,
+      othersPerSecond: 0,
+      onePerSecond: 1000,
+      limit: undefined,
+      holdsPlaces: false,
+      ...more,
+    });
+
+  test.each([
+    [1, 1000, 0, { masters: 3, parts: 2 }],
+    [3, 1500, 0, { masters: 3, parts: 2 }],
+    [3, 2900, 0, { masters: 3, parts: 32 }],
+    [3, 3000, 0, { masters: 4, parts: 4 }],
+    [5, 4500, 0, { masters: 5, parts: 32 }],
+    [3, 1500, 1200, { masters: 3, parts: 8 }],
+    [3, 64_000, 0, { masters: 64, parts: 64 }],
+    [3, 64_001, 0, { masters: 3, parts: 0 }],
+  ])(
+    'on %i masters or more, with %i calls a second, overburdens none',
+    (masters, perSecond, othersPerSecond, split) => {
+      const found = of({ masters, perSecond, othersPerSecond });
+      expect(found).toMatchObject(split);
+      if (found.parts === 0) return;
+      const busiest =
+        (Math.ceil(found.parts / found.masters) / found.parts) * perSecond + othersPerSecond / found.masters;
+      expect(busiest).toBeLessThanOrEqual(1000);
+    },
+  );
+
+  test('leaves enough of the limit to each part', () => {
+    expect(of({ perSecond: 2900, limit: 512 })).toMatchObject({ parts: 32, masters: 3 });
+    expect(of({ perSecond: 2900, limit: 511 })).toMatchObject({ parts: 4, masters: 4 });
   });
 });

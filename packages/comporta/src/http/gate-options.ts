@@ -34,11 +34,14 @@ export function checkGateOptions(options: unknown): void {
   }
 }
 
-/** A number of processes that no policy asks for is a limit that nobody keeps. */
-export function checkInstances(instances: unknown, modes: readonly (FailureMode | undefined)[]): void {
-  const isUsed = modes.length === 0 || modes.some((mode) => (mode ?? 'local') === 'local');
-  if (typeof instances !== 'number' || isUsed) return;
-  throw refusal('instances', 'changes nothing, for no policy has onStoreFailure local; remove it');
+/** Whether a policy shares its limits, or its leases, by the number of processes. */
+export const usesInstances = (mode: FailureMode | undefined, { lease }: { readonly lease?: object }): boolean =>
+  lease !== undefined || (mode ?? 'local') === 'local';
+
+/** A number of processes that no policy uses is a limit that nobody keeps. */
+export function checkInstances(instances: unknown, uses: readonly boolean[]): void {
+  if (typeof instances !== 'number' || uses.length === 0 || uses.includes(true)) return;
+  throw refusal('instances', 'changes nothing, for no policy has onStoreFailure local or a lease; remove it');
 }
 
 /** When a Fastify limiter decides. */

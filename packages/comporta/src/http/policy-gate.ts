@@ -13,7 +13,7 @@ import { decideEach } from './ask.js';
 import { createReportedClientOf } from './client.js';
 import { Finishing } from './finish.js';
 import type { Gate, GateOptions, Verdict } from './gate.js';
-import { checkInstances } from './gate-options.js';
+import { checkInstances, usesInstances } from './gate-options.js';
 import { afterRefusal } from './given-back.js';
 import { type Answer, createHeaderWriter, type HeaderWriter } from './headers.js';
 import { createReport, type Report } from './report.js';
@@ -64,7 +64,7 @@ export class PolicyGate<Request> implements Gate<Request> {
     const store = options.store ?? (this.#ownStore as Store);
     checkInstances(
       options.instances,
-      compiled.map(({ policy }) => policy.onStoreFailure ?? options.onStoreFailure),
+      compiled.map(({ policy }) => usesInstances(policy.onStoreFailure ?? options.onStoreFailure, policy)),
     );
     this.#rules = compiled.map((policy) => createRule(policy, store, options));
     checkItemNames(this.#rules);

@@ -5,6 +5,7 @@ import type { CompiledPolicy } from '../policies/compile.js';
 import type { Store } from '../stores/store.js';
 import { DecidedFields } from './decided-fields.js';
 import type { GateOptions } from './gate.js';
+import { usesInstances } from './gate-options.js';
 import { holdsPlaces } from './unsettled.js';
 
 /** A policy at work: compiled, with its limiter and its fields. */
@@ -38,9 +39,9 @@ function limiterOf<Request>(
 ): Limiter {
   const timeoutMs = policy.timeoutMs ?? shared.timeoutMs;
   const onStoreFailure = policy.onStoreFailure ?? shared.onStoreFailure;
-  // They are about mode local, and may be set for the policies that have it beside others that do not.
-  const { instances: sharedInstances, payBack } = (onStoreFailure ?? 'local') === 'local' ? shared : {};
-  const instances = policy.instances ?? sharedInstances;
+  // They may be set for the policies that use them beside others that do not.
+  const payBack = (onStoreFailure ?? 'local') === 'local' ? shared.payBack : undefined;
+  const instances = policy.instances ?? (usesInstances(onStoreFailure, policy) ? shared.instances : undefined);
   const options: LimiterOptions = {
     policy: policy.name,
     limits: policy.limits,

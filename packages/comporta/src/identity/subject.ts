@@ -75,6 +75,24 @@ export function subjectOfValue(key: Key<never>, value: unknown): string | undefi
   return values.map((text: string, i) => `${prefixes[i]}=${escapeCommas(text)}`).join();
 }
 
+/** How a key names its subjects, with VALUE for what requests bring. */
+export function subjectForm(key: Key<never>): string {
+  if (typeof key === 'function') return 'key=VALUE';
+  const sources = [key].flat();
+  return sources[0] === GLOBAL ? GLOBAL : sources.map((source) => `${prefixOf(source)}=VALUE`).join();
+}
+
+/** Whether a key can name a subject so. */
+export function canBeSubject(key: Key<never>, subject: string): boolean {
+  if (subjectForm(key) === GLOBAL) return subject === GLOBAL;
+  if (subject === ANONYMOUS) return true;
+  const starts = typeof key === 'function' ? ['key'] : [key].flat().map(prefixOf);
+  const isOf = (text: string | undefined, start: string): boolean => text?.startsWith(`${start}=`) === true;
+  if (starts.length === 1) return isOf(subject, starts[0] as string);
+  const parts = subject.split(',');
+  return parts.length === starts.length && starts.every((start, i) => parts[i] === start || isOf(parts[i], start));
+}
+
 const isFilled = (value: unknown): value is string => typeof value === 'string' && value !== '';
 
 /** Parameters of the path that a key needs: every pattern that it is used with must have them. */

@@ -1,7 +1,16 @@
 import { checkName } from '../algorithms/limits.js';
 import { ComportaError, show } from '../core/errors.js';
 import type { ClientOf } from '../identity/client-name.js';
-import { compileKey, type Key, type KeyContext, pathParamsOf, type SubjectOf } from '../identity/subject.js';
+import {
+  canBeSubject,
+  compileKey,
+  type Key,
+  type KeyContext,
+  pathParamsOf,
+  type SubjectOf,
+  subjectForm,
+  subjectOfValue,
+} from '../identity/subject.js';
 import type { RequestView } from '../identity/view.js';
 import { compileAccess, type IsListed } from './access.js';
 import { type CostOf, compileCost } from './cost.js';
@@ -104,11 +113,23 @@ function compilePolicy<Request>(
     isShadowed: compileShadow(policy, `${field}.shadow`),
   };
   checkPathParams(key, policy, field, 'key');
+  checkSplitSubjects(key, policy, `${field}.split.subjects`);
   const { plan } = policy;
   if (typeof plan !== 'function' && plan !== undefined) {
     checkPathParams(typeof plan === 'string' ? plan : plan.by, policy, field, 'plan');
   }
   return compiled;
+}
+
+/** Subjects that the key never names would stay whole, and nobody would know. */
+function checkSplitSubjects<Request>(key: Key<Request>, { split }: Policy<Request>, field: string): void {
+  const subjects: unknown = split?.subjects;
+  for (const [i, subject] of (Array.isArray(subjects) ? subjects : []).entries()) {
+    if (typeof subject !== 'string' || canBeSubject(key, subject)) continue;
+    const named = subject.includes('=') ? undefined : subjectOfValue(key, subject);
+    const fix = `its subjects are named ${subjectForm(key)}${named === undefined ? '' : `: write ${show(named)}`}`;
+    throw refusal(`${field}[${i}]`, `no subject of this key has the name ${show(subject)}; ${fix}`);
+  }
 }
 
 /** A pattern without the parameter would send its requests to the anonymous subject, one and all. */

@@ -1,5 +1,7 @@
 import type { ServerConfig } from '../config/config.js';
-import { partsFor, subjectPerSecond } from '../plan/plan.js';
+import { isCluster } from '../config/store.js';
+import { subjectPerSecond } from '../plan/plan.js';
+import { PART_LEAST, partsFor } from '../plan/split.js';
 import { mergeRankings } from '../workers/merge-ranking.js';
 import type { Ranking } from './hotspots.js';
 import type { AdminState } from './state.js';
@@ -15,26 +17,29 @@ interface SubjectLoad {
 
 /** Share of a master's processor that one subject may take: what `comporta plan` leaves for bursts and failures. */
 const LOAD = 0.5;
-/** What a part of a split subject has at least of each limit. */
-const LEAST_SHARE = 16;
 /** Then leases of 5 % are worth their while for a few processes. */
 const LEAST_LEASED = 1000;
 
 /** What helps a subject that is asked for more often than one master decides; `undefined` where nothing has to. */
-export function adviceFor(policy: Policy, { subject, perSecond, refusedPerSecond }: SubjectLoad): string | undefined {
+export function adviceFor(
+  policy: Policy,
+  { subject, perSecond, refusedPerSecond }: SubjectLoad,
+  store: string,
+): string | undefined {
   const parts = isSplit(policy, subject) ? (policy.split?.parts ?? 1) : 1;
   const onePerSecond = perMaster(policy);
   const most = onePerSecond * parts;
   if (perSecond <= most) return undefined;
   const admitted = perSecond - refusedPerSecond;
-  const beyond = `beyond the ${onePerSecond.toLocaleString('en-US')}/s of one master`;
+  const beyond = `beyond the ${onePerSecond.toLocaleString('en-US')}/s reckoned for one master without batching`;
   if (admitted <= most) {
     return policy.hold === false ? `hold: 20ms for policy ${policy.name}, mostly refused and ${beyond}` : undefined;
   }
   if (policy.lease !== undefined) return undefined;
   const fitting = [
     ...(mayLease(policy) ? ['lease: { maxOvershoot: 5% }'] : []),
-    ...splitOf(policy, partsFor(admitted, onePerSecond), parts),
+    // On one server parts only cost.
+    ...(isCluster(store) ? splitOf(policy, partsFor(admitted, onePerSecond), parts) : []),
   ];
   return fitting.length === 0 ? undefined : `${fitting.join(' or ')} for policy ${policy.name}, ${beyond}`;
 }
@@ -64,7 +69,7 @@ export async function adviser(
     if (policy === undefined) return undefined;
     const found = refused.find(({ policy, item }) => policy === hot.policy && item === hot.item);
     const refusedPerSecond = found === undefined ? 0 : rateOf(found);
-    return adviceFor(policy, { subject: hot.item, perSecond: rateOf(hot), refusedPerSecond });
+    return adviceFor(policy, { subject: hot.item, perSecond: rateOf(hot), refusedPerSecond }, config.store.url);
   };
 }
 
@@ -88,7 +93,8 @@ function mayLease(policy: Policy): boolean {
 function splitOf(policy: Policy, needed: number, parts: number): readonly string[] {
   const { overrides, revision, blocks } = policy;
   if (overrides === true || revision !== undefined || blocks !== undefined) return [];
-  const most = Math.min(needed, ...all(policy).map(({ limit }) => Math.floor(limit / LEAST_SHARE)));
+  if (all(policy).some(({ algorithm, settings }) => algorithm.holds === true || settings.prorate === true)) return [];
+  const most = Math.min(needed, ...all(policy).map(({ limit }) => Math.floor(limit / PART_LEAST)));
   return most > parts ? [`split: { parts: ${most} }`] : [];
 }
 

@@ -169,7 +169,11 @@ function needing(field: string, outcomes: AdminRoute['outcomes']): AdminRoute['o
 function needs({ state }: AdminCall, policy: string, field: 'blocks' | 'overrides'): void {
   const settings = state.engine.config.gate.policies.find(({ name }) => name === policy);
   if (settings?.[field] !== undefined && settings[field] !== false) return;
-  const detail = `The policy ${JSON.stringify(policy)} does not have ${field}: add ${field}: true to it in the file.`;
+  const fix =
+    settings?.split === undefined
+      ? `add ${field}: true to it in the file.`
+      : `it has split, which cannot be combined with ${field}; take split out, or give them a policy each.`;
+  const detail = `The policy ${JSON.stringify(policy)} does not have ${field}: ${fix}`;
   throw new Refusal(409, detail, { field: 'policy' });
 }
 

@@ -51,8 +51,9 @@ Usage: comporta keys inspect --policy P --subject S
 ${CLIENT_HELP}
 
 Everything but inspect needs a token with the role operate. Every process on the same store follows
-with its next decision. Exit code: 0 done, 1 the server refused or was not reached, 2 wrong use of
-this command.
+with its next decision; under a policy with lease, once the units it has fetched ahead are over
+(lease.lasts, 100 ms unless set). Exit code: 0 done, 1 the server refused or was not reached, 2 wrong
+use of this command.
 `,
   run: runKeys,
 };

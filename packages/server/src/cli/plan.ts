@@ -34,7 +34,7 @@ Usage: comporta plan --rps 50k --subjects 1M --limits tokenBucket,slidingWindow=
   --memory SIZE   memory that one server may fill: 512MB, 8GB; 4GB by default
   --hottest N     decisions per second of the busiest subject
   --lease MOST    whether it can have leases, and the calls they save: maxOvershoot, such as 5% or 500 units
-  --limit N       with --lease: its limit; of several the smallest
+  --limit N       its limit, of several the smallest: for --lease, and the most parts of a split
   --processes N   with --lease: how many share it
   --json          the plan for programs
 
@@ -45,29 +45,47 @@ them there with: npm run bench figures -- --write. Exit code: 0 done, 2 wrong us
 };
 
 function runPlan(values: Values): number {
+  const decisionsPerSecond = quantity(values, 'rps');
+  const subjects = quantity(values, 'subjects');
+  const limits = limitsOf(values.limits);
+  const hottestPerSecond = hottestOf(values, decisionsPerSecond);
+  const lease = leaseOf(values, limits, hottestPerSecond);
   const demand: Demand = {
-    decisionsPerSecond: quantity(values, 'rps'),
-    subjects: quantity(values, 'subjects'),
-    limits: limitsOf(values.limits),
+    decisionsPerSecond,
+    subjects,
+    limits,
     replicas: whole(values, 'replicas', 1, 0, 5),
     load: whole(values, 'load', 50, 1, 100) / 100,
     memoryBytes: values.memory === undefined ? 4e9 : bytesIn(values.memory),
-    hottestPerSecond: values.hottest === undefined ? undefined : quantity(values, 'hottest'),
+    hottestPerSecond,
+    callsPerDecision: lease?.callsPerDecision ?? 1,
+    limit: values.limit === undefined ? undefined : quantity(values, 'limit'),
   };
   const made = planFor(demand);
-  const lease = leaseOf(values, demand.hottestPerSecond);
   const json = { ...made, ...(lease && { lease }) };
   process.stdout.write(values.json === true ? `${JSON.stringify(json, null, 2)}\n` : planText(demand, made, lease));
   return 0;
 }
 
-function leaseOf(values: Values, hottestPerSecond: number | undefined): LeasePlan | undefined {
+function hottestOf(values: Values, decisionsPerSecond: number): number | undefined {
+  if (values.hottest === undefined) return undefined;
+  const hottest = quantity(values, 'hottest');
+  if (hottest <= decisionsPerSecond) return hottest;
+  throw new UsageError(`plan: --hottest is part of --rps: write --rps ${values.hottest} or more, or lower --hottest`);
+}
+
+function leaseOf(
+  values: Values,
+  limits: readonly PlannedLimit[],
+  hottestPerSecond: number | undefined,
+): LeasePlan | undefined {
   const { lease } = values;
   if (lease === undefined) {
-    const other = (['limit', 'processes'] as const).find((name) => values[name] !== undefined);
-    if (other === undefined) return undefined;
-    throw new UsageError(`plan: --${other} changes nothing without --lease`);
+    if (values.processes === undefined) return undefined;
+    throw new UsageError('plan: --processes changes nothing without --lease');
   }
+  if (limits.some(({ algorithm }) => algorithm === 'concurrency'))
+    throw new UsageError('plan: --lease cannot be used with concurrency: a place is held by one request');
   const [, digits, unit] = /^(\d+(?:\.\d+)?)(%?)$/.exec(lease) ?? [];
   const most = Number(digits);
   const isRight = unit === '%' ? most > 0 && most <= 100 : Number.isInteger(most) && most >= 1;

@@ -17,7 +17,9 @@ export async function runCli(words: readonly string[]): Promise<void> {
     process.exitCode = await run(words);
   } catch (error) {
     if (!(error instanceof UsageError)) throw error;
-    process.stderr.write(`comporta: ${error.message}\nTry: comporta --help\n`);
+    const command = COMMANDS.find(({ name }) => name === words[0]);
+    const help = command === undefined ? 'comporta --help' : `comporta ${command.name} --help`;
+    process.stderr.write(`comporta: ${error.message}\nTry: ${help}\n`);
     process.exitCode = 2;
   }
 }

@@ -30,18 +30,20 @@ export function topLines(seen: Seen, width: number = WIDTH): readonly string[] {
       // A node has one for each time limit that policies have.
       ({ node, timeoutMs, state }) => `${node} ${state} at a time limit of ${timeoutMs} ms`,
     );
-  const policyWidth = Math.max(6, ...subjects.map(({ policy }) => policy.length));
+  const policyWidth = policyWidthOf(subjects, width);
   const row = (cells: readonly string[]): string => {
     const [count = '', rate = '', share = '', error = '', policy = '', subject = ''] = cells;
     const numbers = `${count.padStart(10)} ${rate.padStart(9)} ${share.padStart(6)} ${error.padStart(8)}`;
-    return `${numbers}  ${policy.padEnd(policyWidth)}  ${subject}`;
+    return `${numbers}  ${shortened(policy, policyWidth).padEnd(policyWidth)}  ${subject}`;
   };
   return [
     `store ${store.address}: ${store.status}${store.reason === undefined ? '' : ` (${store.reason})`}`,
     open.length === 0 ? 'no breaker is open' : `breakers: ${open.join(', ')}`,
     `${total} ${by} in ${Math.round(seconds)} s, ${(total / seconds).toFixed(1)} a second`,
     ...subjects
-      .flatMap(({ advice, subject }) => (advice === undefined ? [] : [`${advice} (${subject})`]))
+      .flatMap(({ advice, subject }) =>
+        advice === undefined ? [] : [`${shortened(subject, Math.floor(width / 3))}: ${advice}`],
+      )
       .slice(0, ADVICE_MAX),
     row(['COUNT', 'A SECOND', 'SHARE', 'ERROR', 'POLICY', 'SUBJECT']),
     ...subjects.map(({ policy, subject, count, error }) => {
@@ -50,3 +52,18 @@ export function topLines(seen: Seen, width: number = WIDTH): readonly string[] {
     }),
   ].map((line) => printable(line).slice(0, width));
 }
+
+/** Columns before the policy, and between it and the subject. */
+const NUMBERS = 38;
+const GAP = 2;
+
+/** What the policies need, as far as two thirds of the rest are left to subjects that need them. */
+function policyWidthOf(subjects: Seen['subjects'], width: number): number {
+  const rest = Math.max(0, width - NUMBERS - GAP);
+  const longest = (texts: readonly string[]): number => Math.max(0, ...texts.map(({ length }) => length));
+  const left = rest - Math.min(longest(subjects.map(({ subject }) => subject)), Math.floor((2 * rest) / 3));
+  return Math.max('POLICY'.length, Math.min(longest(subjects.map(({ policy }) => policy)), left));
+}
+
+const shortened = (text: string, most: number): string =>
+  text.length <= most ? text : `${text.slice(0, Math.max(0, most - 3))}...`;

@@ -28,9 +28,11 @@ Usage: comporta top [--by requests|refusals] [--policy P] [--once] [--json]
   --json              print once, as JSON
 ${CLIENT_HELP}
 
-Keys: r requests, f refusals, q ends. Counts are of the last one to two minutes at this one process,
-and never too low; ERROR says by how much they may be too high. Exit code: 0 done, 1 the server
-refused or was not reached, 2 wrong use of this command.
+Keys: r requests, f refusals, q ends. Counts and rates are of the last one to two minutes at this one
+server, and never too low; ERROR says by how much they may be too high. Where a subject is asked for
+so often that it may take more than half of a Redis master's core, as comporta plan reckons it without
+batching, a line above the table says what would help. Exit code: 0 done, 1 the server refused or was
+not reached, 2 wrong use of this command.
 `,
   run: runTop,
 };

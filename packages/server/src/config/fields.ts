@@ -7,24 +7,26 @@ import type { Address } from './types.js';
 
 const DURATION_PATTERN = '^([0-9]+(ms|s|m|h|d|w))+$';
 
-/** Fault of a duration, or `undefined` when it is one in the range. */
-export function durationFault(value: unknown, minMs: number, maxMs: number): string | undefined {
+/** Fault of a duration, or `undefined` when it is one in the range; `or` names what else would do. */
+export function durationFault(value: unknown, minMs: number, maxMs: number, or = ''): string | undefined {
+  const range = `${formatDuration(minMs)} to ${formatDuration(maxMs)}`;
   let ms: number;
   try {
     ms = durationMs(value, '');
   } catch {
-    return `expected a duration such as "250ms", "10s", "1m30s" or whole milliseconds, got ${shown(value)}`;
+    const form = 'a duration such as "250ms", "10s", "1m30s" or whole milliseconds';
+    return `expected ${form}, ${range}${or}, got ${shown(value)}`;
   }
   if (ms >= minMs && ms <= maxMs) return undefined;
-  return `expected ${formatDuration(minMs)} to ${formatDuration(maxMs)}, got ${shown(value)}`;
+  return `expected ${range}${or}, got ${shown(value)}`;
 }
 
-/** A duration that stays as it was written, for settings that the library reads itself. */
-export function durationText(minMs: number, maxMs: number): z.ZodType<string | number> {
+/** A duration that stays as it was written, for settings that the library reads itself; `or` as above. */
+export function durationText(minMs: number, maxMs: number, or?: string): z.ZodType<string | number> {
   return z
     .unknown()
     .transform((value, context) => {
-      const message = durationFault(value, minMs, maxMs);
+      const message = durationFault(value, minMs, maxMs, or);
       if (message === undefined) return value as string | number;
       context.issues.push({ code: 'custom', message, input: value });
       return z.NEVER;

@@ -15,10 +15,11 @@ export const countSchema: z.ZodType<PolicyConfig['count']> = z
   );
 
 export const holdSchema: z.ZodType<PolicyConfig['hold']> = z
-  .union([z.literal(false), durationText(1, 60_000)])
+  // Of a union the first branch says what is wrong.
+  .union([durationText(1, 60_000, ', or false'), z.literal(false)])
   .optional()
   .describe(
-    'How long, at most, a refused subject is refused without asking the store; `false` asks each time. `20ms` when left out.',
+    'How long, at most, a refused subject is refused without asking the store, `1ms` to `60s`; `false` asks each time. `20ms` when left out.',
   );
 
 export const leaseSchema: z.ZodType<PolicyConfig['lease']> = z

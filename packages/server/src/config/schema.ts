@@ -72,7 +72,9 @@ const policySchema: z.ZodType<PolicyConfig> = z.strictObject({
     .describe("What to do when the store cannot answer; the file's `onStoreFailure` when left out."),
   instances: instances
     .optional()
-    .describe("How many processes share the limits in mode `local`; the file's `instances` when left out."),
+    .describe(
+      "How many processes share the limits in mode `local`, and the units of `lease`; the file's `instances` when left out.",
+    ),
   hold: holdSchema,
   lease: leaseSchema,
   split: splitSchema,
@@ -165,7 +167,9 @@ export const configSchema: z.ZodType<FileConfig> = z
       ),
     instances: instances
       .default('auto')
-      .describe('How many processes share the limits in mode `local`: `auto` counts those that last used the store.'),
+      .describe(
+        'How many processes share the limits in mode `local`, and the units of `lease`: `auto` counts those that last used the store.',
+      ),
     payBack: z
       .boolean()
       .default(true)

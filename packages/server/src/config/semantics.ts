@@ -121,12 +121,17 @@ function checkAddresses({ gateway, api, envoy, admin }: FileConfig, report: Repo
   });
 }
 
-/** Somebody who counts processes wants them to share the limits, which only mode `local` does. */
+/** Somebody who counts processes wants them to share the limits, which only mode `local` does, or leases. */
 function checkInstances({ instances, onStoreFailure, policies, envoy }: FileConfig, report: Report): void {
   if (instances === 'auto' || policies.length === 0) return;
   if (envoy !== undefined && (envoy.onStoreFailure ?? onStoreFailure) === 'local') return;
-  if (policies.some((policy) => (policy.onStoreFailure ?? onStoreFailure) === 'local')) return;
-  report(['instances'], 'changes nothing: no policy has onStoreFailure: local', 'remove it, or choose local');
+  if (policies.some((policy) => policy.lease !== undefined || (policy.onStoreFailure ?? onStoreFailure) === 'local'))
+    return;
+  report(
+    ['instances'],
+    'changes nothing: no policy has onStoreFailure: local or a lease',
+    'remove it, or choose local',
+  );
 }
 
 function checkWorkers({ workers, store }: FileConfig, report: Report): void {

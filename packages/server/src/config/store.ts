@@ -35,6 +35,9 @@ export function resolveStore(
   return { settings: { url, options }, faults };
 }
 
+/** Whether subjects spread over several masters. */
+export const isCluster = (url: string): boolean => url !== 'memory' && parseStoreUrl(url).kind === 'cluster';
+
 /** Settings that would be silently without effect at such an address. */
 function misplaced({ url, tls, natMap, sentinel }: StoreConfig): Fault[] {
   const { kind, isTls } = url === 'memory' ? { kind: 'memory', isTls: false } : parseStoreUrl(url);

@@ -1,4 +1,5 @@
 import { bytesOf, FIGURES, type Figures } from './figures.js';
+import { CLUSTER_MASTERS_MIN, type SplitPlan, splitFor } from './split.js';
 
 /** One limit of a policy, as far as its cost goes. */
 export interface PlannedLimit {
@@ -21,6 +22,10 @@ export interface Demand {
   readonly memoryBytes: number;
   /** Decisions per second of the busiest subject, where known. */
   readonly hottestPerSecond: number | undefined;
+  /** Of that subject: calls to Redis for each decision, less than 1 with leases. */
+  readonly callsPerDecision: number;
+  /** Units of its smallest limit, where known. */
+  readonly limit: number | undefined;
 }
 
 /** What it takes. */
@@ -28,7 +33,7 @@ export interface Plan {
   readonly masters: number;
   readonly servers: number;
   /** What asks for so many masters. */
-  readonly bound: 'processor' | 'memory' | 'one is enough';
+  readonly bound: 'processor' | 'memory' | 'busiest subject' | 'one is enough';
   readonly cpuUsPerDecision: number;
   readonly bytesPerSubject: number;
   readonly eachMaster: {
@@ -44,19 +49,18 @@ export interface Plan {
   readonly room: number;
   /** Decisions per second that one subject can have: all of it lives on one master. */
   readonly subjectPerSecond: number;
-  /** The busiest subject needs more than that. */
+  /** The busiest subject needs more than that, with its leases if there are any. */
   readonly isTooHot: boolean;
+  /** Of a subject that is too hot: how it is split, on the masters of this plan. */
+  readonly split: SplitPlan | undefined;
 }
 
 /** Memory beside what Redis counts per key: fragmentation, buffers, keys that wait to expire. */
 const MEMORY_MARGIN = 1.3;
 
-/** Nodes of the smallest cluster that can elect a new master. */
-const CLUSTER_MASTERS_MIN = 3;
-
 /** Reckons from measured costs; whole servers, rounded up. */
 export function planFor(demand: Demand): Plan {
-  const { decisionsPerSecond, subjects, limits, replicas, load, memoryBytes, hottestPerSecond } = demand;
+  const { decisionsPerSecond, subjects, limits, replicas, load, memoryBytes } = demand;
   const cpuUsPerDecision = cpuOf(limits);
   const bytesPerSubject = Math.round(
     limits.reduce((sum, { algorithm, entries }) => sum + bytesOf(figuresOf(algorithm), entries), 0),
@@ -64,14 +68,16 @@ export function planFor(demand: Demand): Plan {
   const byProcessor = (decisionsPerSecond * cpuUsPerDecision) / (1e6 * load);
   const byMemory = (subjects * bytesPerSubject * MEMORY_MARGIN) / memoryBytes;
   const needed = Math.max(1, Math.ceil(byProcessor), Math.ceil(byMemory));
-  const masters = needed === 1 ? 1 : Math.max(CLUSTER_MASTERS_MIN, needed);
-  const perSecond = decisionsPerSecond / masters;
   const onePerSecond = subjectPerSecond(limits, load);
+  const least = needed === 1 ? 1 : Math.max(CLUSTER_MASTERS_MIN, needed);
+  const split = splitOf(demand, least, onePerSecond);
+  const masters = split?.masters ?? least;
+  const perSecond = decisionsPerSecond / masters;
   const bytes = (key: 'inBytes' | 'outBytes' | 'replicaBytes') => Math.round(perSecond * sumOf(limits, key));
   return {
     masters,
     servers: masters * (1 + replicas),
-    bound: needed === 1 ? 'one is enough' : byProcessor >= byMemory ? 'processor' : 'memory',
+    bound: masters > least ? 'busiest subject' : boundOf(byProcessor, byMemory),
     cpuUsPerDecision,
     bytesPerSubject,
     eachMaster: {
@@ -83,20 +89,29 @@ export function planFor(demand: Demand): Plan {
     },
     room: masters / Math.max(byProcessor, byMemory, Number.MIN_VALUE),
     subjectPerSecond: onePerSecond,
-    isTooHot: hottestPerSecond !== undefined && hottestPerSecond > onePerSecond,
+    isTooHot: split !== undefined,
+    split,
   };
+}
+
+function boundOf(byProcessor: number, byMemory: number): Plan['bound'] {
+  if (Math.max(byProcessor, byMemory) <= 1) return 'one is enough';
+  return byProcessor >= byMemory ? 'processor' : 'memory';
+}
+
+/** How the busiest subject is split on so many masters or more; `undefined` where one master can give what it needs. */
+function splitOf(demand: Demand, masters: number, onePerSecond: number): SplitPlan | undefined {
+  const { decisionsPerSecond, hottestPerSecond = 0, callsPerDecision, limits, limit } = demand;
+  const perSecond = hottestPerSecond * callsPerDecision;
+  if (perSecond <= onePerSecond) return undefined;
+  const othersPerSecond = Math.max(0, decisionsPerSecond - hottestPerSecond);
+  const holdsPlaces = limits.some(({ algorithm }) => algorithm === 'concurrency');
+  return splitFor({ masters, perSecond, othersPerSecond, onePerSecond, limit, holdsPlaces });
 }
 
 /** Decisions per second that one subject can have of so large a share of a master's processor. */
 export function subjectPerSecond(limits: readonly PlannedLimit[], load: number): number {
   return Math.floor((1e6 * load) / cpuOf(limits));
-}
-
-const PARTS = [2, 4, 8, 16, 32, 64] as const;
-
-/** Into how many parts a subject is split that needs so many decisions per second of `onePerSecond`. */
-export function partsFor(perSecond: number, onePerSecond: number): number {
-  return PARTS.find((parts) => parts * onePerSecond >= perSecond) ?? 64;
 }
 
 function figuresOf(algorithm: string): Figures {

@@ -1,5 +1,6 @@
 import type { LeasePlan } from './lease.js';
-import { type Demand, type Plan, partsFor } from './plan.js';
+import type { Demand, Plan } from './plan.js';
+import type { SplitPlan } from './split.js';
 
 const count = (value: number): string => Math.round(value).toLocaleString('en-US');
 
@@ -17,12 +18,13 @@ const percent = (share: number): string => `${share < 0.1 ? (share * 100).toFixe
 const REASONS: Readonly<Record<Plan['bound'], string>> = {
   processor: 'the processor asks for so many: Redis decides on one core of each master',
   memory: 'memory asks for so many',
+  'busiest subject': 'the busiest subject asks for so many, to be split over',
   'one is enough': 'one master carries it; replicas and Sentinel, or a cluster of three, are for when it fails',
 };
 
 /** A plan as a person reads it. */
 export function planText(demand: Demand, plan: Plan, lease?: LeasePlan): string {
-  const { decisionsPerSecond, subjects, limits, replicas, hottestPerSecond } = demand;
+  const { decisionsPerSecond, subjects, limits, replicas } = demand;
   const { eachMaster, room, subjectPerSecond } = plan;
   const names = limits.map(({ algorithm, entries }) => (entries > 1 ? `${algorithm}=${count(entries)}` : algorithm));
   const rows: (readonly [string, string])[] = [
@@ -37,8 +39,8 @@ export function planText(demand: Demand, plan: Plan, lease?: LeasePlan): string 
     ...(lease ? [['its leases', leaseText(lease)] as const] : []),
   ];
   const lines = rows.map(([name, text]) => `  ${name.padEnd(14)}${text}`);
-  const title = `${count(decisionsPerSecond)} decisions/s on ${count(subjects)} subjects: ${names.join(', ')}`;
-  return `${title}\n\n${lines.join('\n')}\n${plan.isTooHot ? tooHot(hottestPerSecond ?? 0, subjectPerSecond) : ''}`;
+  const title = `${count(decisionsPerSecond)} decisions/s on ${several(subjects, 'subject')}: ${names.join(', ')}`;
+  return `${title}\n\n${lines.join('\n')}\n${plan.split === undefined ? '' : tooHot(demand, plan.split)}`;
 }
 
 const several = (number: number, one: string): string => `${count(number)} ${one}${number === 1 ? '' : 's'}`;
@@ -46,7 +48,7 @@ const several = (number: number, one: string): string => `${count(number)} ${one
 function serversText({ masters, servers }: Plan, replicas: number): string {
   if (replicas === 0) return `${several(masters, 'master')} without replicas`;
   const each = masters === 1 ? '' : ' each';
-  return `${several(masters, 'master')} with ${several(replicas, 'replica')}${each}: ${servers} servers`;
+  return `${several(masters, 'master')} with ${several(replicas, 'replica')}${each}: ${count(servers)} servers`;
 }
 
 function networkText({ eachMaster }: Plan, replicas: number): string {
@@ -60,11 +62,17 @@ function leaseText({ units, callsPerDecision, why }: LeasePlan): string {
   return `of ${count(units)} units: ${callsPerDecision.toPrecision(2)} calls a decision while it is below its limit`;
 }
 
-function tooHot(hottest: number, onePerSecond: number): string {
-  const parts = partsFor(hottest, onePerSecond);
+function tooHot({ hottestPerSecond = 0, callsPerDecision }: Demand, { parts, masters, why }: SplitPlan): string {
+  const leased = callsPerDecision < 1;
+  const calls = leased ? ` (${count(hottestPerSecond * callsPerDecision)} calls/s with its leases)` : '';
+  const leases = leased ? '' : 'leases take it away from Redis; ';
+  const split =
+    why === undefined
+      ? `split: { parts: ${parts} } spreads it over ${masters} masters of a cluster`
+      : `split would not do: ${why}`;
   return `
-warning: the busiest subject needs ${count(hottest)} decisions/s, more than one master can give it, however many there
-are. Refusals are answered by each process for a moment by themselves (holds). For what is admitted there are leases,
-which take it away from Redis, and on a cluster split: { parts: ${parts} }, which spreads it over masters.
+warning: the busiest subject needs ${count(hottestPerSecond)} decisions/s${calls}, more than one master can give it,
+however many there are. Refusals are answered by each process for a moment by themselves (holds). What is admitted:
+${leases}${split}.
 `;
 }
