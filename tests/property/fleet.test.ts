@@ -37,8 +37,17 @@ test('leases of many processes stay within the bound that is told', async () => 
 });
 
 test('they do not when each takes itself for the only one', async () => {
-  const lease = { maxOvershoot: '1%', lasts: '1s' };
-  const settings = { seed: 5, processes: 10, limit: 2000, times: 2, seconds: 2, hasHold: true, isWindow: true, lease };
+  const lease = { maxOvershoot: '2%', lasts: '1s' };
+  const settings = {
+    seed: 5,
+    processes: 10,
+    limit: 2000,
+    times: 1.2,
+    seconds: 2,
+    hasHold: true,
+    isWindow: true,
+    lease,
+  };
   const { excess, bound } = await playHot({ ...settings, believed: 1 });
   expect(excess).toBeGreaterThan(bound);
 });
@@ -84,7 +93,8 @@ test('a server that comes back is not lost again to what many processes owe it',
   const settings = { processes: 30, late: 0, outage: 'refusing', usersPerProcess: 20, slowdown: 50 } as const;
   const { degradedAfter, payBack } = await playOutage({ seed: 11, ...settings, seconds: 4 });
   expect(payBack.commands).toBeGreaterThan(1000);
-  expect(degradedAfter.slice(1).every((part) => part < 0.02)).toBe(true);
+  // All at once they would keep it down for as long as they owe anything.
+  expect(degradedAfter.slice(2).every((part) => part < 0.02)).toBe(true);
 });
 
 test('the bounds notice a unit too many', () => {
