@@ -23,11 +23,13 @@ test.each([
   expect(line).toContain(`leases: all processes together admit at most ${bound}`);
 });
 
+const LARGE = '    plans: { big: [{ fixedWindow: { limit: 50000000, window: 1h } }] }\n    plan: header:x-plan\n';
 const PLANS = '    plans: { big: [{ slidingWindow: { limit: 90000, window: 1h } }] }\n    plan: header:x-plan\n';
 
 test.each([
   ['{ maxOvershoot: 5% }', PLANS, 'redis://127.0.0.1:6379', 'admit at most slidingWindow + 4500'],
   ['{ maxOvershoot: 0.1% }', '', 'redis://127.0.0.1:6379', 'leases: never'],
+  ['{ maxOvershoot: 0.0001% }', LARGE, 'redis://127.0.0.1:6379', 'admit at most fixedWindow + 0 (never beyond it)'],
   ['{ maxOvershoot: 0.1%, strict: true }', '', 'redis://127.0.0.1:6379', 'leases: never'],
   ['{ maxOvershoot: 5% }', '', 'memory', 'leases: no effect with store: memory'],
 ])('lease: %s%s over %s says: %s', (lease, more, store, words) => {

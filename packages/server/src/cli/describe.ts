@@ -1,4 +1,11 @@
-import { type LeaseSettings, type Limit, leaseBounds, type SplitSettings, slidingWindow, splitLosses } from 'comporta';
+import {
+  type LeaseSettings,
+  type Limit,
+  leaseBounds,
+  type SplitSettings,
+  slidingWindowCounter,
+  splitLosses,
+} from 'comporta';
 import type { ServerConfig } from '../config/config.js';
 import { isCluster } from '../config/store.js';
 import type { Address } from '../config/types.js';
@@ -50,12 +57,9 @@ function describeLease(sets: readonly (readonly Limit[])[], lease: LeaseSettings
 
 /** Whether there are ever leases; a bound of 0 may also mean that they are given back in time. */
 function isLeased(set: readonly Limit[], { maxOvershoot }: LeaseSettings): boolean {
-  const limit = Math.min(SLIDING_MAX, ...set.map((one) => one.limit));
-  return leaseBounds(slidingWindow({ limit, window: '1s' }), { maxOvershoot }).some(({ units }) => units > 0);
+  const limit = Math.min(...set.map((one) => one.limit));
+  return leaseBounds(slidingWindowCounter({ limit, window: '1s' }), { maxOvershoot }).some(({ units }) => units > 0);
 }
-
-/** The largest limit of a sliding window: any part of it that can be written is as good as of more. */
-const SLIDING_MAX = 1_000_000;
 
 /** What it costs, where as much is asked for as the limits allow. */
 function describeSplit(limits: readonly Limit[], split: SplitSettings, store: string): string {
