@@ -1,6 +1,6 @@
 import { backOffMs } from '../../packages/comporta/src/redis/back-off.js';
 import type { RedisClient, RedisNode } from '../../packages/comporta/src/redis/client.js';
-import { ioredisPreset } from '../../packages/comporta/src/redis/ioredis.js';
+import { ioredisPreset } from '../../packages/comporta/src/redis/ioredis-presets.js';
 import { type Chance, logNormal } from './chance.js';
 import type { EventLoop } from './event-loop.js';
 import type { Link, SimulatedServer } from './server.js';

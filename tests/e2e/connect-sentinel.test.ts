@@ -171,6 +171,23 @@ test.each(installedKinds().slice(0, 1))(
   },
 );
 
+// A client that is told to begin anew while it asks the Sentinels ends for good.
+test.each(ioredisKinds)('%s waits for frozen Sentinels for longer than a connection may take', async (_, Client) => {
+  const [kind] = installedKinds();
+  if (kind === undefined) throw new Error('no server is installed');
+  const { sentinels } = await setUp(kind);
+  sentinels.freeze();
+  const hosts = sentinels.ports.map((port) => ({ host: '127.0.0.1', port }));
+  const client = new Client({ ...ioredisPreset, sentinelCommandTimeout: 60_000, sentinels: hosts, name: NAME });
+  client.on('error', () => undefined);
+  cleanups.push(() => client.disconnect());
+  const limiter = limiterOn(redisStore(client));
+  const endMs = performance.now() + 3500;
+  await until(async () => (await limiter.consume('a')).degraded !== undefined && performance.now() > endMs);
+  sentinels.thaw();
+  await decides(limiter);
+});
+
 // Sentinels take ten seconds to make a replica of it: one kind is enough.
 test.each(installedKinds().slice(0, 1))('a primary of %s that comes back as a replica is not used', async (kind) => {
   const { primary, replica, sentinels } = await setUp(kind);

@@ -5,7 +5,7 @@ import { Cluster as IoredisCluster, Redis } from 'ioredis';
 import { describe, expect, test } from 'vitest';
 import { limitKinds } from '../../packages/comporta/src/algorithms/limits.js';
 import { scriptCommands } from '../../packages/comporta/src/redis/check-rights.js';
-import { ioredisClusterPreset, ioredisPreset } from '../../packages/comporta/src/redis/ioredis.js';
+import { ioredisClusterPreset, ioredisPreset } from '../../packages/comporta/src/redis/ioredis-presets.js';
 import { PROBE_LIMITS } from '../../packages/comporta/src/stores/probe.js';
 import { type Cluster, startCluster } from '../support/cluster.js';
 import { installedKinds, type Server, startServer } from '../support/servers.js';

@@ -12,6 +12,9 @@ export interface Sentinels {
   readonly ports: readonly number[];
   /** Resolves once each knows the primary, its replica and the other Sentinels. */
   settled(): Promise<void>;
+  /** They keep their connections and answer nothing, until they are thawed. */
+  freeze(): void;
+  thaw(): void;
   stop(): void;
 }
 
@@ -44,14 +47,17 @@ export async function startSentinels(
     started.push(child);
     ports.push(port);
   }
+  const signal = (name: NodeJS.Signals) => {
+    for (const child of started) child.kill(name);
+  };
   return {
     ports,
     settled: async () => {
       for (const port of ports) await until(() => isSettled(port, name), { what: `Sentinel ${port} to know all` });
     },
-    stop: () => {
-      for (const child of started) child.kill('SIGKILL');
-    },
+    freeze: () => signal('SIGSTOP'),
+    thaw: () => signal('SIGCONT'),
+    stop: () => signal('SIGKILL'),
   };
 }
 

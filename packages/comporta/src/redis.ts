@@ -4,7 +4,8 @@ export type { NatMap, TlsOptions } from './redis/connect-options.js';
 export type { SupportedClient } from './redis/detect.js';
 export type { Finding } from './redis/finding.js';
 export { type GlideClusterLike, type GlideLike, glidePreset } from './redis/glide-options.js';
-export { type IoredisClusterLike, type IoredisLike, ioredisClusterPreset, ioredisPreset } from './redis/ioredis.js';
+export type { IoredisClusterLike, IoredisLike } from './redis/ioredis.js';
+export { ioredisClusterPreset, ioredisPreset } from './redis/ioredis-presets.js';
 export {
   type NodeRedisClusterLike,
   type NodeRedisLike,

@@ -77,6 +77,26 @@ describe('a connection that answers nothing', () => {
   });
 });
 
+test('what a lost connection owed, the next does not owe', () => {
+  const { watch, node, givenUp } = setUp();
+  watch.timedOut(node, START_MS);
+  watch.wasDown(node, START_MS + 400);
+  watch.timedOut(node, START_MS + 600);
+  watch.timedOut(node, START_MS + 1090);
+  expect(givenUp()).toBe(0);
+  watch.timedOut(node, START_MS + 1100);
+  expect(givenUp()).toBe(1);
+});
+
+test('a connection that is made anew has three seconds, however many ask meanwhile', () => {
+  const { watch, node, givenUp } = setUp();
+  watch.sent(node, START_MS, 50);
+  for (let ms = 0; ms < 3000; ms += 10) watch.wasDown(node, START_MS + ms);
+  expect(givenUp()).toBe(0);
+  watch.wasDown(node, START_MS + 3000);
+  expect(givenUp()).toBe(1);
+});
+
 test('a clock that steps back neither gives up at once nor never', () => {
   const { watch, node, givenUp } = setUp();
   watch.sent(node, START_MS, 2000);

@@ -1,10 +1,10 @@
 import { ComportaError } from '../core/errors.js';
 import { nextTurn } from '../core/time.js';
-import { backOffMs } from './back-off.js';
 import type { RedisClient, RedisNode } from './client.js';
 
 /** A stream that can keep back what is written, to write it in one go. */
 interface Corkable {
+  readonly destroyed: boolean;
   cork(): void;
   uncork(): void;
 }
@@ -32,63 +32,6 @@ export interface IoredisClusterLike {
   on(event: string, listener: () => void): unknown;
   disconnect(): void;
 }
-
-/** Options of one connection: fails at once instead of queueing, never sends a command twice. */
-export interface IoredisPreset {
-  readonly enableOfflineQueue: false;
-  readonly autoResendUnfulfilledCommands: false;
-  readonly maxRetriesPerRequest: 0;
-  readonly connectTimeout: number;
-  readonly commandTimeout: number;
-  readonly disconnectTimeout: number;
-  readonly keepAlive: number;
-  readonly noDelay: true;
-  readonly retryStrategy: (attempt: number) => number;
-}
-
-/** For `new Redis({ host, port, ...ioredisPreset })`. */
-export const ioredisPreset: IoredisPreset = {
-  enableOfflineQueue: false,
-  autoResendUnfulfilledCommands: false,
-  maxRetriesPerRequest: 0,
-  connectTimeout: 1000,
-  commandTimeout: 1000,
-  // `disconnect()` keeps a process alive for so long when there is no connection to end.
-  disconnectTimeout: 100,
-  keepAlive: 5000,
-  noDelay: true,
-  retryStrategy: backOffMs,
-};
-
-/** Options of a cluster: as {@link IoredisPreset}, and a slot map that is never older than a second. */
-export interface IoredisClusterPreset {
-  readonly enableOfflineQueue: false;
-  readonly scaleReads: 'master';
-  readonly maxRedirections: number;
-  readonly retryDelayOnFailover: 0;
-  readonly retryDelayOnClusterDown: 0;
-  readonly retryDelayOnTryAgain: number;
-  readonly slotsRefreshTimeout: number;
-  readonly slotsRefreshInterval: number;
-  readonly clusterRetryStrategy: (attempt: number) => number;
-  readonly redisOptions: Omit<IoredisPreset, 'retryStrategy'>;
-}
-
-const { retryStrategy: _, ...nodeOptions } = ioredisPreset;
-
-/** For `new Cluster(nodes, ioredisClusterPreset)`. */
-export const ioredisClusterPreset: IoredisClusterPreset = {
-  enableOfflineQueue: false,
-  scaleReads: 'master',
-  maxRedirections: 3,
-  retryDelayOnFailover: 0,
-  retryDelayOnClusterDown: 0,
-  retryDelayOnTryAgain: 5,
-  slotsRefreshTimeout: 500,
-  slotsRefreshInterval: 1000,
-  clusterRetryStrategy: backOffMs,
-  redisOptions: nodeOptions,
-};
 
 /** A single ioredis or iovalkey connection as a {@link RedisClient}. */
 export function fromIoredis(redis: IoredisLike): RedisClient {
@@ -175,7 +118,11 @@ function toNode(redis: IoredisLike, address: string): RedisNode {
       return redis.status === 'ready';
     },
     send: ([name = '', ...args]) => redis.call(name, ...args),
-    reconnect: () => redis.disconnect(true),
+    reconnect: () => {
+      // While it asks Sentinels where to go, `disconnect` would end it for good; then and between attempts it goes on
+      // by itself.
+      if (redis.stream?.destroyed === false) redis.disconnect(true);
+    },
   };
 }
 

@@ -85,8 +85,8 @@ export class ScriptRunner {
     this.#refresh(node?.address);
     if (node === undefined) return;
     // Asked so that a connection that is not there begins now, and not with the next call that may go out.
-    node.isReady();
-    this.#silence.timedOut(node, this.#nowMs());
+    if (node.isReady()) this.#silence.timedOut(node, this.#nowMs());
+    else this.#silence.wasDown(node, this.#nowMs());
   }
 
   #translated(call: ScriptCall): ScriptCall {

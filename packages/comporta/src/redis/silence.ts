@@ -43,6 +43,7 @@ export class SilenceWatch {
     // A clock that stepped back: begin to wait anew.
     const sinceMs = Math.min(this.#owingSinceMs.get(node) ?? nowMs, nowMs);
     this.#owingSinceMs.set(node, sinceMs);
+    this.#downSinceMs.delete(node);
     if (nowMs - sinceMs >= this.#patienceMs(node, nowMs)) this.#giveUp(node, nowMs);
   }
 
@@ -50,6 +51,8 @@ export class SilenceWatch {
   wasDown(node: RedisNode, nowMs: number): void {
     const sinceMs = Math.min(this.#downSinceMs.get(node) ?? nowMs, nowMs);
     this.#downSinceMs.set(node, sinceMs);
+    // What a lost connection owed, the next does not owe.
+    this.#owingSinceMs.delete(node);
     if (nowMs - sinceMs >= CONNECTING_MS) this.#giveUp(node, nowMs);
   }
 
