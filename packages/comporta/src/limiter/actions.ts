@@ -17,6 +17,14 @@ const CLOSED_AT_ONCE = 1000;
 
 const LASTS_MAX_MS = 10 * 366 * 86_400_000;
 
+/** Who waits for room. */
+interface Waiting {
+  /** A place was given back. */
+  nudge(subject: string): void;
+  /** There may be more room than was said. */
+  recheck(subject: string): void;
+}
+
 /** What a limiter does to a subject beside deciding. Subjects are checked by its caller. */
 export class Actions {
   readonly #policy: string;
@@ -26,16 +34,15 @@ export class Actions {
   readonly #debts: PlacesToFree;
   /** By the ids of their decisions. */
   readonly #leases: Map<string, HeldLease> = new Map();
-  readonly #onFreed: (subject: string) => void;
+  readonly #waiting: Waiting;
 
-  /** `onFreed` is told of subjects that have room again. */
-  constructor(plan: Plan, variants: Variants, clock: Clock, onFreed: (subject: string) => void) {
+  constructor(plan: Plan, variants: Variants, clock: Clock, waiting: Waiting) {
     this.#policy = plan.policy;
     this.#plan = plan;
     this.#variants = variants;
     this.#clock = clock;
     this.#debts = new PlacesToFree(clock);
-    this.#onFreed = onFreed;
+    this.#waiting = waiting;
   }
 
   /** Renews the places of a decision until they are released. Asked again, the same lease. */
@@ -112,7 +119,7 @@ export class Actions {
       release: async () => {
         leave();
         if (isThere) await this.#debts.free(guard, subject, id);
-        this.#onFreed(subject);
+        this.#waiting.nudge(subject);
       },
     };
   }
@@ -139,6 +146,7 @@ export class Actions {
     try {
       const reply = mode === undefined ? await guard.act(action) : guard.settleLocally(action);
       await this.#gaveBack(granted);
+      if (reply.word === 1 && cost < reserved) this.#waiting.recheck(subject);
       const reason = reply.word === 1 ? undefined : reply.word === 0 ? 'already-settled' : 'expired';
       return { settled: reason === undefined, reason, limits: statesOf(behind, reply) };
     } catch {
@@ -157,6 +165,7 @@ export class Actions {
     const behind = this.#variants.behind(decision) ?? (await this.#met(decision));
     const isGiven = await behind?.guard.refund(charge, degraded ?? undefined);
     if (amount === cost) await this.#gaveBack(decision);
+    if (isGiven === true) this.#waiting.recheck(subject);
     return isGiven ?? false;
   }
 
@@ -181,7 +190,7 @@ export class Actions {
   /** A lease would take the place again that its decision has given back. */
   async #gaveBack({ id, subject }: Pick<Decision, 'id' | 'subject'>): Promise<void> {
     const lease = this.#leases.get(id);
-    if (lease === undefined) this.#onFreed(subject);
+    if (lease === undefined) this.#waiting.nudge(subject);
     else await lease.release();
   }
 
@@ -195,6 +204,7 @@ export class Actions {
     checkCost(cost, 1);
     const all = this.#variants.spread(subject, cost, plan);
     const replies = await Promise.all(all.map((each) => each.guard.act({ kind, subject, cost: each.cost })));
+    if (kind === 'reward') this.#waiting.recheck(subject);
     return statesOf(all[0] as Variant, replies.length === 1 ? (replies[0] as StoreReply) : inAll(replies));
   }
 
@@ -202,7 +212,9 @@ export class Actions {
   async block(subject: string, duration: Duration): Promise<boolean> {
     if (this.#plan.blocks === undefined) throw needs('blocks', 'block');
     const cost = lasting(duration, 'duration', 0);
-    return (await this.#variants.known(subject).guard.act({ kind: 'block', subject, cost })).word === 1;
+    const { word } = await this.#variants.known(subject).guard.act({ kind: 'block', subject, cost });
+    if (cost === 0) this.#waiting.recheck(subject);
+    return word === 1;
   }
 
   /** Gives a subject limits of its own, or (`undefined`) those of the policy again. */
@@ -213,6 +225,7 @@ export class Actions {
     if (override !== undefined && 'plan' in override) this.#variants.of(subject, override.plan);
     const { word } = await this.#variants.known(subject).guard.act({ kind: 'setTerms', subject, cost, terms });
     this.#variants.learn(subject, terms);
+    this.#waiting.recheck(subject);
     return word === 1;
   }
 }

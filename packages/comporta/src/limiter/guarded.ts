@@ -45,7 +45,7 @@ export class GuardedLimiter implements Limiter {
       tell: (decision) => parts.told.tellOfTurn(decision),
       isHeld: (subject, id) => variants.known(subject).limits.some((limit) => limit.id === id && limit.algorithm.holds),
     });
-    this.#actions = new Actions(plan, variants, clock, (subject) => this.#waiting.nudge(subject));
+    this.#actions = new Actions(plan, variants, clock, this.#waiting);
     this.#asking = new Asking(parts, (decision, variant) => this.#actions.disown(decision, variant));
   }
 
@@ -155,6 +155,7 @@ export class GuardedLimiter implements Limiter {
     this.#check(subject, undefined);
     this.#variants.forget(subject);
     const removed = await Promise.all(this.#variants.all(subject).map((guard) => guard.reset(subject)));
+    this.#waiting.recheck(subject);
     return { keysRemoved: removed.reduce((sum, keys) => sum + keys, 0) };
   }
 

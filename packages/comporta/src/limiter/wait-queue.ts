@@ -93,6 +93,11 @@ export class WaitQueue {
     if (this.#nowMs() >= sleep.refusedAtMs + pacedMs(sleep.refusal, this.#isHeld)) this.#wake();
   }
 
+  /** Units were given back, or the limits were changed: what the last refusal said holds no longer. */
+  recheck(): void {
+    if (this.#sleep !== undefined) this.#wake();
+  }
+
   /** Ends all waits. A question that is under way still gets its answer. */
   close(error: Error): void {
     this.#closed = error;

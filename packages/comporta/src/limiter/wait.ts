@@ -85,6 +85,11 @@ export class WaitingRoom {
     this.#queues.get(subject)?.nudge();
   }
 
+  /** A subject may have more room than its last refusal said: whoever is first asks now. */
+  recheck(subject: string): void {
+    this.#queues.get(subject)?.recheck();
+  }
+
   close(): void {
     const error = new ComportaError('ERR_CLOSED', `limiter ${this.#policy} was closed while a call waited`);
     for (const queue of [...this.#queues.values()]) queue.close(error);
