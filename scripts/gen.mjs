@@ -25,11 +25,12 @@ function readLua(file) {
   return lua.replace(/^-- @include (\S+)$/gm, (_, included) => readLua(included));
 }
 
-/** The top-level functions of a file, in order. */
+/** The top-level functions of a file, in order; a comment that begins so says that one is called in rare cases only. */
 function functionsOf(lua) {
-  const pattern = /^local function (\w+)\(([^)]*)\)\n([\s\S]*?)^end$/gm;
-  return [...lua.matchAll(pattern)].map(([text, name, parameters, body]) => ({
+  const pattern = /^(-- @seldom\n(?:--.*\n)*)?local function (\w+)\(([^)]*)\)\n([\s\S]*?)^end$/gm;
+  return [...lua.matchAll(pattern)].map(([text, seldom, name, parameters, body]) => ({
     name,
+    isSeldom: seldom !== undefined,
     text: strip(text),
     parameters: parameters.split(',').map((word) => word.trim()),
     body: strip(body),
@@ -68,14 +69,15 @@ function entry(file) {
     }),
   );
   const texts = helpers.map((helper) => `${rename(helper.text)}\n`);
-  return { name, file: file.slice(0, -4), helpers: texts, functions };
+  const seldom = helpers.filter(({ isSeldom }) => isSeldom).map((helper) => `${name}_${helper.name}`);
+  return { name, file: file.slice(0, -4), helpers: texts, seldom, functions };
 }
 
 const union = (names) => names.map((name) => `'${name}'`).join(' | ');
 
 function render(entries) {
   const imports = entries.map(({ name, file }) => `import { ${name} } from './${file}.js';`);
-  const luas = entries.map(({ name, helpers, functions }) => `  ${name}: ${JSON.stringify({ helpers, functions })},`);
+  const luas = entries.map(({ name, file: _, ...twin }) => `  ${name}: ${JSON.stringify(twin)},`);
   return [
     '// Made by scripts/gen.mjs from the .lua files beside this one: edit those, then run `npm run gen`.',
     "import type { Algorithm } from './algorithm.js';",
@@ -93,6 +95,8 @@ function render(entries) {
     'export interface LuaTwin {',
     '  /** Each calls only those before it. */',
     '  readonly helpers: readonly string[];',
+    '  /** Names of those that are called in rare cases only, each by a line of its own. */',
+    '  readonly seldom: readonly string[];',
     `  readonly functions: Readonly<Record<${union(REQUIRED)}, LuaFunction> & Partial<Record<${union(OPTIONAL)}, LuaFunction>>>;`,
     '}',
     '',

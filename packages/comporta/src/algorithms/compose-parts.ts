@@ -59,17 +59,33 @@ export function twin(name: string): LuaTwin {
  * The helpers that a text needs, itself or through one another. To make a function costs time in every call, so one
  * that a single other helper calls is made inside that.
  */
-export function helpersFor(limits: readonly Limit[], text: string): string {
+function nested(limits: readonly Limit[], text: string): string[] {
   const found: { text: string }[] = [];
   for (const own of namesOf(limits).flatMap((name) => twin(name).helpers.toReversed())) {
-    const call = own.slice('local function '.length, own.indexOf('('));
-    const calls = (other: string) => other.includes(`${call}(`);
+    const calls = (other: string) => other.includes(callOf(own));
     const users = found.filter((other) => calls(other.text));
     const [user] = users;
     if (user !== undefined && users.length === 1 && !calls(text)) user.text = user.text.replace('\n', () => `\n${own}`);
     else if (user !== undefined || calls(text)) found.unshift({ text: own });
   }
-  return found.map((each) => each.text).join('');
+  return found.map((each) => each.text);
+}
+
+/** How calls of a helper begin. */
+const callOf = (helper: string): string => helper.slice('local function '.length, helper.indexOf('(') + 1);
+
+export const helpersFor = (limits: readonly Limit[], text: string): string => nested(limits, text).join('');
+
+/** A text behind its helpers; those that are seldom called are made where they are, for they cost most calls nothing. */
+export function withHelpers(limits: readonly Limit[], text: string): string {
+  const helpers = nested(limits, text);
+  const seldom = new Set(limits.flatMap(({ algorithm }) => twin(algorithm.name).seldom.map((name) => `${name}(`)));
+  const isInside = (own: string) =>
+    seldom.has(callOf(own)) && !helpers.some((other) => other !== own && other.includes(callOf(own)));
+  const before = helpers.filter((each) => !isInside(each)).join('');
+  const lines = text.split(/(?<=\n)/);
+  const whole = lines.map((line) => [...helpers.filter((own) => isInside(own) && line.includes(callOf(own))), line]);
+  return before + whole.flat().join('');
 }
 
 /** Each algorithm with its functions in a table, for calls that are too rare to be worth inlining. */

@@ -3,7 +3,7 @@ import type { Limit } from './algorithm.js';
 import * as charges from './compose-charges.js';
 import { type Gates, NO_GATES, openGates, type Place, punish } from './compose-gates.js';
 import { areSummed, each, many, noted, notedSum } from './compose-many.js';
-import { argumentsBefore, carry, checkSpans, headOf, helpersFor, numbered, numberOf, twin } from './compose-parts.js';
+import { argumentsBefore, carry, checkSpans, headOf, numbered, numberOf, twin, withHelpers } from './compose-parts.js';
 import * as settings from './compose-settings.js';
 
 /** A script as it is sent: its text, and the SHA-1 that a server caches it under. */
@@ -59,8 +59,6 @@ const TEXTS: Readonly<Record<Operation, (limits: readonly Limit[], gates: Gates)
 /** Everything before the limits are evaluated. */
 const opening = (place: Place): string =>
   headOf(place.limits) + checkSpans(place.limits, place.firstArgument) + openGates(place);
-
-const withHelpers = (limits: readonly Limit[], text: string): string => helpersFor(limits, text) + text;
 
 /** What a decision does once its limits are evaluated. */
 const rest = (place: Place, tell: typeof answer, isSum = false): string =>

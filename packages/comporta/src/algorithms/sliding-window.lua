@@ -1,6 +1,7 @@
 -- The exact log.
 -- @include includes/entries.lua
 
+-- @seldom
 -- Ms until entries worth `excess` have left the window. Every entry is worth at least 1.
 local function waitFor(key, isSet, left, firstAt, excess, clock, window)
   if excess > 1 then
@@ -18,6 +19,7 @@ local function waitFor(key, isSet, left, firstAt, excess, clock, window)
   return math.ceil((firstAt + window - clock) / 1000)
 end
 
+-- @seldom
 -- Moves all entries back in time by `shift` and their totals down by `base`.
 local function rewrite(key, isSet, shift, base)
   local entries = read(key, isSet, 0, -1)
@@ -56,18 +58,22 @@ local function evaluate(key, now, cost, limit, window, storage)
 end
 
 local function commit(key, now, cost, limit, window, storage, isSet, clock, left, firstAt, lastAt, used, total)
-  if clock > now then rewrite(key, isSet, clock - now, 0) end
   if isSet then
-    redis.call('ZREMRANGEBYSCORE', key, '-inf', now - window)
+    redis.call('ZREMRANGEBYSCORE', key, '-inf', clock - window)
+  elseif left == 1 then
+    redis.call('LPOP', key)
   elseif left > 0 then
-    shift(key, left)
+    redis.call('LTRIM', key, left, -1)
   elseif left < 0 then
     redis.call('DEL', key)
   end
+  local base = 0
   if total + cost > TOTAL_MAX then
-    rewrite(key, isSet, 0, total - used)
-    total = used
+    base, total = total - used, used
     cost = math.min(cost, TOTAL_MAX - total)
+  end
+  if clock > now or base > 0 then
+    rewrite(key, isSet, clock - now, base)
   end
   if used == 0 then firstAt = clock end
   if cost > 0 then

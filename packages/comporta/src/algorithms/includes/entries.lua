@@ -64,9 +64,9 @@ local function firstAfter(key, bound)
   local low, high = #start, redis.call('LLEN', key) - 1
   while low < high do
     local middle = math.floor((low + high) / 2)
-    if entryAt(key, false, middle) > bound then high = middle else low = middle + 1 end
+    if fromElement(redis.call('LINDEX', key, middle)) > bound then high = middle else low = middle + 1 end
   end
-  return high, entryAt(key, false, high)
+  return high, fromElement(redis.call('LINDEX', key, high))
 end
 
 -- The entries of those ranks.
@@ -87,18 +87,13 @@ local function read(key, isSet, from, to)
   return entries
 end
 
--- Removes the first entries of a list; of one alone it is cheaper to pop it.
-local function shift(key, many)
-  if many == 1 then redis.call('LPOP', key) else redis.call('LTRIM', key, many, -1) end
-end
-
 -- Puts entries in place of those up to the end, or of those from the beginning on. Who has no cost is left out.
 local function write(key, isSet, from, to, entries)
   local isStart = to ~= -1
   if isSet then
     redis.call('ZREMRANGEBYRANK', key, from, to)
   elseif isStart then
-    shift(key, to + 1)
+    redis.call('LTRIM', key, to + 1, -1)
   elseif from == 0 then
     redis.call('DEL', key)
   else
