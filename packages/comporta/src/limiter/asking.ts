@@ -34,7 +34,9 @@ export class Asking {
     const variant = variants.of(subject, options?.plan);
     const startedMs = told.start();
     const isSplit = split?.has(subject) === true;
-    const reply = isSplit ? undefined : replyAtOnce(kind, subject, cost, id, options, variant);
+    const reply = isSplit
+      ? undefined
+      : (replyAtOnce(kind, subject, cost, id, options, variant) ?? known(kind, subject, cost, options, variant));
     if (reply !== undefined) {
       const decision = toDecision(plan.policy, variant, subject, cost, id, reply);
       if (isTold) told.tell(decision, options?.shadow, startedMs);
@@ -49,7 +51,11 @@ export class Asking {
 
   #put(call: Call): Answer {
     const { kind, subject, cost, id, holdMs, variant } = call;
-    if (kind === 'consume' || kind === 'peek') return variant.guard.decide<Answer>(call) as Answer;
+    if (kind === 'consume' || kind === 'peek') {
+      const { guard, parts } = variant;
+      // What may be known of a whole subject was looked up before there was a call.
+      return (parts === 1 ? guard.ask<Answer>(call) : guard.decide<Answer>(call)) as Answer;
+    }
     const { timeoutMs, signal, terms } = call;
     const action = kind === 'take' ? { kind, subject, cost, id } : { kind, subject, cost, id, holdMs };
     const word = (reply: ActionReply) =>
@@ -122,6 +128,18 @@ export class Asking {
     const whole = inAll(await Promise.all(replies));
     return toDecision(plan.policy, variants.part(variant, first), subject, cost, id, whole);
   }
+}
+
+/** What was leased, or is known to be refused, is answered without a {@link Call} too. */
+function known(
+  kind: Call['kind'],
+  subject: string,
+  cost: number,
+  options: CallOptions | undefined,
+  { guard }: Variant,
+): StoreReply | undefined {
+  const isAsked = (kind === 'consume' || kind === 'peek') && options?.signal?.aborted !== true;
+  return isAsked ? guard.known(kind, subject, cost) : undefined;
 }
 
 /** Where the caller gave up, or no part can ever admit it, no other part helps. */

@@ -14,19 +14,25 @@ interface Patience {
   readonly untilMs: number;
 }
 
+/** Since when a node owes an answer. */
+interface Debt {
+  sinceMs: number | undefined;
+}
+
 /**
  * Gives up connections that lead nowhere. TCP notices a peer that is gone only after minutes, and never
  * if something between acknowledges for it; client libraries wait for TCP.
  */
 export class SilenceWatch {
-  readonly #owingSinceMs: Map<RedisNode, number> = new Map();
+  /** Changed in place, for every call begins and ends here. */
+  readonly #debts: WeakMap<RedisNode, Debt> = new WeakMap();
   readonly #downSinceMs: Map<RedisNode, number> = new Map();
   readonly #patience: WeakMap<RedisNode, Patience> = new WeakMap();
   readonly #givenUpAtMs: WeakMap<RedisNode, number> = new WeakMap();
 
   /** A command was given to a connection that was ready; somebody waits `waitMs` for its answer. */
   sent(node: RedisNode, nowMs: number, waitMs: number = SILENT_MS): void {
-    if (!this.#owingSinceMs.has(node)) this.#owingSinceMs.set(node, nowMs);
+    this.#debtOf(node).sinceMs ??= nowMs;
     if (this.#downSinceMs.size > 0) this.#downSinceMs.delete(node);
     if (waitMs > SILENT_MS && waitMs >= this.#patienceMs(node, nowMs)) {
       this.#patience.set(node, { waitMs, untilMs: nowMs + waitMs });
@@ -35,14 +41,15 @@ export class SilenceWatch {
 
   /** Anything came back, or the client said that nothing will. */
   answered(node: RedisNode): void {
-    this.#owingSinceMs.delete(node);
+    this.#debtOf(node).sinceMs = undefined;
   }
 
   /** A command was not answered in time. */
   timedOut(node: RedisNode, nowMs: number): void {
     // A clock that stepped back: begin to wait anew.
-    const sinceMs = Math.min(this.#owingSinceMs.get(node) ?? nowMs, nowMs);
-    this.#owingSinceMs.set(node, sinceMs);
+    const debt = this.#debtOf(node);
+    const sinceMs = Math.min(debt.sinceMs ?? nowMs, nowMs);
+    debt.sinceMs = sinceMs;
     this.#downSinceMs.delete(node);
     if (nowMs - sinceMs >= this.#patienceMs(node, nowMs)) this.#giveUp(node, nowMs);
   }
@@ -52,7 +59,7 @@ export class SilenceWatch {
     const sinceMs = Math.min(this.#downSinceMs.get(node) ?? nowMs, nowMs);
     this.#downSinceMs.set(node, sinceMs);
     // What a lost connection owed, the next does not owe.
-    this.#owingSinceMs.delete(node);
+    this.answered(node);
     if (nowMs - sinceMs >= CONNECTING_MS) this.#giveUp(node, nowMs);
   }
 
@@ -69,8 +76,16 @@ export class SilenceWatch {
     const atMs = this.#givenUpAtMs.get(node);
     if (atMs !== undefined && Math.abs(nowMs - atMs) < AGAIN_MS) return;
     this.#givenUpAtMs.set(node, nowMs);
-    this.#owingSinceMs.delete(node);
+    this.answered(node);
     this.#downSinceMs.delete(node);
     node.reconnect?.();
+  }
+
+  #debtOf(node: RedisNode): Debt {
+    const known = this.#debts.get(node);
+    if (known !== undefined) return known;
+    const debt: Debt = { sinceMs: undefined };
+    this.#debts.set(node, debt);
+    return debt;
   }
 }

@@ -31,29 +31,25 @@ const toMs = (clock: Clock): number => Math.floor(clock.nowUs() / 1000);
 
 /** Puts calls to a store under its nodes' breakers and under the time limit of their policy. */
 export class Asker {
-  readonly #store: PolicyStore;
+  readonly #common: Common;
   readonly #health: StoreHealth;
-  readonly #clock: Clock;
   readonly #timeoutMs: number;
-  readonly #breakerMs: number;
 
   /** `breakerMs` is the time limit whose breaker it goes by: others may have longer ones and share it. */
   constructor(store: PolicyStore, health: StoreHealth, clock: Clock, timeoutMs: number, breakerMs: number = timeoutMs) {
-    this.#store = store;
+    this.#common = { store, clock, breakerMs };
     this.#health = health;
-    this.#clock = clock;
     this.#timeoutMs = timeoutMs;
-    this.#breakerMs = breakerMs;
   }
 
   /** Whether a subject's node answers, as far as known. */
   isBack(subject: string): boolean {
-    return this.#health.node(this.nodeOf(subject)).state(this.#breakerMs) === 'closed';
+    return this.#health.node(this.nodeOf(subject)).state(this.#common.breakerMs) === 'closed';
   }
 
   /** Name of the node that a subject lives on, as far as known. */
   nodeOf(subject: string): string {
-    return this.#store.shardOf?.(subject) ?? ONLY_NODE;
+    return this.#common.store.shardOf?.(subject) ?? ONLY_NODE;
   }
 
   /** Tells the same at any later time. */
@@ -63,17 +59,17 @@ export class Asker {
 
   /** Asks the store, unless the subject's node is known to be dead, and never for longer than the time limit. */
   ask<T, R>(ask: Ask<T, R>): MaybePromise<R> {
+    const { store, clock, breakerMs } = this.#common;
     const limitMs = Math.min(ask.timeoutMs ?? this.#timeoutMs, this.#timeoutMs);
     const name = this.nodeOf(ask.subject);
-    const node = this.#store.shardOf === undefined ? undefined : this.#health.node(name);
-    const sentAtMs = toMs(this.#clock);
-    const refusal = node?.enter(this.#breakerMs, sentAtMs, limitMs);
+    const node = store.shardOf === undefined ? undefined : this.#health.node(name);
+    const sentAtMs = toMs(clock);
+    const refusal = node?.enter(breakerMs, sentAtMs, limitMs);
     if (refusal !== undefined) {
-      this.#store.suspect?.(ask.subject);
+      store.suspect?.(ask.subject);
       return ask.onError(REFUSALS[refusal], name);
     }
-    const asked = { store: this.#store, clock: this.#clock, breakerMs: this.#breakerMs, node, name, sentAtMs };
-    const inquiry = new Inquiry(ask, limitMs, asked);
+    const inquiry = new Inquiry(ask, limitMs, this.#common, node, name, sentAtMs);
     let work: MaybePromise<T>;
     try {
       work = ask.start(inquiry);
@@ -87,14 +83,11 @@ export class Asker {
   }
 }
 
-/** Of whom it is asked, and when. */
-interface Asked {
+/** What all calls of one asker have in common. */
+interface Common {
   readonly store: PolicyStore;
   readonly clock: Clock;
   readonly breakerMs: number;
-  readonly node: NodeHealth | undefined;
-  readonly name: string;
-  readonly sentAtMs: number;
 }
 
 /** A call that is under way: who waits, and what its end means for the node. */
@@ -107,14 +100,27 @@ class Inquiry<T, R> implements Race<T, R>, Waiter {
   readonly signal: AbortSignal | undefined;
   readonly clock: Clock;
   readonly #ask: Ask<T, R>;
-  readonly #asked: Asked;
+  readonly #common: Common;
+  readonly #node: NodeHealth | undefined;
+  readonly #name: string;
+  readonly #sentAtMs: number;
 
-  constructor(ask: Ask<T, R>, timeoutMs: number, asked: Asked) {
+  constructor(
+    ask: Ask<T, R>,
+    timeoutMs: number,
+    common: Common,
+    node: NodeHealth | undefined,
+    name: string,
+    sentAtMs: number,
+  ) {
     this.timeoutMs = timeoutMs;
     this.signal = ask.signal;
-    this.clock = asked.clock;
+    this.clock = common.clock;
     this.#ask = ask;
-    this.#asked = asked;
+    this.#common = common;
+    this.#node = node;
+    this.#name = name;
+    this.#sentAtMs = sentAtMs;
   }
 
   get waiter(): Waiter {
@@ -122,23 +128,23 @@ class Inquiry<T, R> implements Race<T, R>, Waiter {
   }
 
   onSettled(): void {
-    this.#asked.node?.leave();
+    this.#node?.leave();
   }
 
   onValue(value: T): R {
-    const { node, name, breakerMs, sentAtMs } = this.#asked;
-    node?.succeeded(breakerMs, toMs(this.clock), sentAtMs);
-    return this.#ask.onValue(value, name);
+    this.#node?.succeeded(this.#common.breakerMs, toMs(this.clock), this.#sentAtMs);
+    return this.#ask.onValue(value, this.#name);
   }
 
   onError(error: unknown): R {
     this.#blame(error);
-    return this.#ask.onError(error, this.#asked.name);
+    return this.#ask.onError(error, this.#name);
   }
 
   /** Tells the breaker of a failure that is the node's. An answer, even one of refusal, shows that it lives. */
   #blame(error: unknown): void {
-    const { node, store, breakerMs, sentAtMs } = this.#asked;
+    const { store, breakerMs } = this.#common;
+    const [node, sentAtMs] = [this.#node, this.#sentAtMs];
     if (node === undefined) return;
     const nowMs = toMs(this.clock);
     if (error instanceof StoreError && error.isAnswer) {

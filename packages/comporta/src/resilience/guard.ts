@@ -14,12 +14,11 @@ import { Asker } from './asker.js';
 import type { StoreHealth } from './health.js';
 import type { LocalShare } from './local-share.js';
 import { type Creditor, PayBack } from './pay-back.js';
+import { type Answering, isAdmitted, Posed } from './posed.js';
 import type { GuardOptions, Question, RefusalMemory, Taking, TakingAction, UnitLeases } from './question.js';
 import type { Reports } from './reports.js';
 
-/** A blocked subject has no numbers. */
-const isAdmitted = ({ numbers }: StoreReply): boolean =>
-  numbers.length > 0 && numbers.every((n, i) => i % 4 !== 1 || n === 0);
+const aborted = (): StoreError => new StoreError('aborted', 'the caller had aborted before the call');
 
 /**
  * Stands between a limiter and its store: every answer comes within the time limit, and a store that
@@ -50,44 +49,46 @@ export class Guard {
     this.#payBack = isOwing ? new PayBack(plan, options.clock, this.#creditor()) : undefined;
   }
 
+  /** As {@link Guard.ask}, unless it is known here what the store would answer. */
   decide<R>(question: Question<R>): MaybePromise<R> {
-    const { operation, subject, cost, id, signal, terms } = question;
-    if (signal?.aborted === true) {
-      return this.#standIn(question, new StoreError('aborted', 'the caller had aborted before the call'), '');
+    const { operation, subject, cost, signal } = question;
+    const known = signal?.aborted === true ? undefined : this.known(operation, subject, cost);
+    return known === undefined ? this.ask(question) : question.word(known);
+  }
+
+  /** What the store would answer, where that is known without asking it. */
+  known(operation: 'consume' | 'peek', subject: string, cost: number): StoreReply | undefined {
+    const leased = this.#leases?.answer(operation, subject, cost);
+    return leased ?? (operation === 'consume' ? this.#refusals?.answer(subject, cost) : undefined);
+  }
+
+  /** Asks the store. */
+  ask<R>(question: Question<R>): MaybePromise<R> {
+    const { operation, subject, cost, signal, terms, id } = question;
+    if (signal?.aborted === true) return this.#standIn(question, aborted(), '');
+    if (this.here === undefined) {
+      const sent = operation === 'consume' ? this.#refusals?.sent() : undefined;
+      return this.#asker.ask(new Posed(question, this.#answering, sent));
     }
-    if (this.here === undefined) return this.#decideRemotely(question);
     return question.word(this.here[operation](subject, cost, undefined, terms, id) as StoreReply);
   }
 
-  #decideRemotely<R>(question: Question<R>): MaybePromise<R> {
-    const { operation, subject, cost, signal } = question;
-    const refusals = operation === 'consume' ? this.#refusals : undefined;
-    const known = this.#leases?.answer(operation, subject, cost) ?? refusals?.answer(subject, cost);
-    if (known !== undefined) return question.word(known);
-    const sent = refusals?.sent();
-    return this.#asker.ask({
-      subject,
-      signal,
-      timeoutMs: question.timeoutMs,
-      start: (waiter) =>
-        this.#leases?.ask(operation, subject, cost, waiter) ??
-        this.#store[operation](subject, cost, waiter, question.terms, question.id),
-      onValue: (reply: StoreReply, node) => {
-        this.#answered(node);
-        this.#local.saw(subject, reply);
-        if (sent !== undefined) refusals?.heard(subject, cost, sent, reply);
-        return question.word(reply);
-      },
-      onError: (error, node) => this.#standIn(question, error, node),
-    });
-  }
+  #answering: Answering = {
+    start: ({ operation, subject, cost, terms, id }, waiter) =>
+      this.#leases?.ask(operation, subject, cost, waiter) ?? this.#store[operation](subject, cost, waiter, terms, id),
+    heard: ({ subject, cost }, sent, reply, node) => {
+      this.#answered(node);
+      this.#local.saw(subject, reply);
+      if (sent !== undefined) this.#refusals?.heard(subject, cost, sent, reply);
+    },
+    standIn: (question, error, node) => this.#standIn(question, error, node),
+  };
 
   /** Does what has an answer without a store too: takes a part, or reserves. */
   take<R>({ action, timeoutMs, signal, terms, word }: Taking<R>): MaybePromise<R> {
     const { subject } = action;
     const standIn = (error: unknown, node: string): R => this.#standInFor(action, word, error, node);
-    if (signal?.aborted === true)
-      return standIn(new StoreError('aborted', 'the caller had aborted before the call'), '');
+    if (signal?.aborted === true) return standIn(aborted(), '');
     return this.#asker.ask({
       subject,
       signal,

@@ -173,7 +173,9 @@ export class Batcher<Item, Reply> {
     };
   }
 
+  /** One may stay: where there is only one, each call that is alone would make it anew. */
   #closeIfIdle(lane: Lane<Item, Reply>): void {
+    if (this.#lanes.size === 1) return;
     if (lane.calls + lane.queue.length === 0 && !lane.isDue) this.#lanes.delete(lane.name);
   }
 }
