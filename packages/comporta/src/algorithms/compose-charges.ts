@@ -102,25 +102,6 @@ export const reward: Text = (limits) => {
   return script(limits, 3, `${forEachCost(limits, 3, body)}${answer(limits, 3, '1')}`);
 };
 
-/** Charges as much of the cost as every limit has room for; the word is how much that is. */
-export const take: Text = (limits, gates) => {
-  const place = { limits, gates, keysBefore: limits.length, firstArgument: 3, mayWrite: true };
-  const measure = (_: number, call: Call) => `${evaluated(call, '1')}local room = ${call.name}.describe(${call.key}, ${
-    call.clock
-  }, ${call.own}, ${call.carried})
-if retry ~= 0 then cost = 0 end
-${call.holds ? '' : 'cost = math.min(cost, room)'}
-`;
-  const commit = (_: number, call: Call) => `${evaluated(call, '0')}${committed(call, 'cost')}`;
-  return script(
-    limits,
-    3,
-    `${openGates(place)}${forEach(limits, 3, measure)}if cost > 0 then
-${forEach(limits, 3, commit)}end
-${answer(limits, 3, 'cost')}`,
-  );
-};
-
 /** Gives back what is reserved beyond its time, for callers that died. Members: id, cost, time of the charge. */
 const sweep = (limits: readonly Limit[], pending: string, firstArgument: number): string => {
   const holds = limits.some(({ algorithm }) => algorithm.holds);

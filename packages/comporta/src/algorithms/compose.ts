@@ -12,26 +12,38 @@ export interface Script {
   readonly sha: string;
 }
 
-export type Operation = 'consume' | 'consumeMany' | 'peek' | 'reset' | keyof typeof charges | keyof typeof settings;
+export type Operation =
+  | 'consume'
+  | 'consumeMany'
+  | 'peek'
+  | 'take'
+  | 'reset'
+  | keyof typeof charges
+  | keyof typeof settings;
 
 const cache: Map<string, Script> = new Map();
+/** The same by the limits themselves, whose names take longer to put together than to look up. */
+const cacheOf: WeakMap<readonly Limit[], Map<string, Script>> = new WeakMap();
 
 /**
  * One script that decides all limits of one subject: every limit evaluates, then all commit or none.
  * It is specialised for the sequence of algorithms, so a single limit pays nothing for the others.
  */
 export function compose(operation: Operation, limits: readonly Limit[], gates: Gates = NO_GATES): Script {
-  const names = limits.map((limit) => limit.algorithm.name);
   const { areBlockable, arePunished, haveTerms } = gates;
-  const id = `${operation} ${[areBlockable, arePunished, haveTerms].map(Number).join('')} ${names.join(' ')}`;
-  let script = cache.get(id);
-  if (script === undefined) {
-    const text = TEXTS[operation](limits, gates);
-    script = { text, sha: sha1Hex(text) };
-    cache.set(id, script);
-  }
+  const own = cacheOf.get(limits) ?? new Map<string, Script>();
+  if (own.size === 0) cacheOf.set(limits, own);
+  const kind = `${operation} ${Number(areBlockable)}${Number(arePunished)}${Number(haveTerms)}`;
+  const known = own.get(kind);
+  if (known !== undefined) return known;
+  const id = `${kind} ${limits.map(({ algorithm }) => algorithm.name).join(' ')}`;
+  const script = cache.get(id) ?? scriptOf(TEXTS[operation](limits, gates));
+  cache.set(id, script);
+  own.set(kind, script);
   return script;
 }
+
+const scriptOf = (text: string): Script => ({ text, sha: sha1Hex(text) });
 
 const TEXTS: Readonly<Record<Operation, (limits: readonly Limit[], gates: Gates) => string>> = {
   consume: (limits, gates) => {
@@ -49,6 +61,10 @@ const TEXTS: Readonly<Record<Operation, (limits: readonly Limit[], gates: Gates)
     const text = evaluateAll(limits) + describeAll(limits, answer);
     return `#!lua flags=no-writes\n${opening(place)}${withHelpers(limits, text)}`;
   },
+  take: (limits, gates) => {
+    const place = { limits, gates, keysBefore: limits.length, firstArgument: 3, mayWrite: true };
+    return `#!lua\n${opening(place)}${withHelpers(limits, takeAll(limits))}`;
+  },
   ...charges,
   ...settings,
   // Freeing memory must work on a full server too.
@@ -64,14 +80,14 @@ const opening = (place: Place): string =>
 const rest = (place: Place, tell: typeof answer, isSum = false): string =>
   commitAll(place.limits, isSum) + punish(place) + describeAll(place.limits, tell);
 
-function evaluateAll(limits: readonly Limit[]): string {
+function evaluateAll(limits: readonly Limit[], isAgain = false): string {
   const parts = limits.map((limit, i) => {
     const { name, args } = limit.algorithm;
     const from = 3 + argumentsBefore(limits, i);
     const read = args.map((_, j) => numberOf(from + j)).join(', ');
     const results = [`retry${i}`, `stepped${i}`, ...carry(name).map((word) => word + i)];
     const locals = `local ${numbered(args, i)} = ${read}\nlocal ${results.join(', ')}\n`;
-    return locals + inline(limit, i, 'evaluate', results);
+    return (isAgain ? '' : locals) + inline(limit, i, 'evaluate', results);
   });
   return parts.join('');
 }
@@ -80,19 +96,43 @@ function evaluateAll(limits: readonly Limit[]): string {
 function commitAll(limits: readonly Limit[], isSum: boolean): string {
   const admitted = limits.map((_, i) => `retry${i} == 0`).join(' and ');
   const parts = limits.map((limit, i) => {
-    const results = carry(limit.algorithm.name).map((word) => word + i);
-    const commit = inline(limit, i, 'commit', results);
+    const commit = commitOf(limit, i);
     return `if admitted or stepped${i} then\n${isSum ? each(limit, commit) : commit}end\n`;
   });
   return `local admitted = ${admitted}\nif not admitted then cost = 0 end\n${parts.join('')}`;
 }
 
+function commitOf(limit: Limit, i: number): string {
+  const results = carry(limit.algorithm.name).map((word) => word + i);
+  return inline(limit, i, 'commit', results);
+}
+
+/**
+ * Charges as much of the cost as every limit has room for; the word is how much that is, and the numbers are those
+ * that a request of cost 1 would find then.
+ */
+function takeAll(limits: readonly Limit[]): string {
+  const refused = limits.map((_, i) => `retry${i} ~= 0`).join(' or ');
+  const rooms = limits.map(({ algorithm }, i) => (algorithm.holds ? '' : `, remaining${i}`)).join('');
+  const tell = (numbers: readonly string[]) => `return { us, granted, ${numbers.join(', ')} }\n`;
+  return `local granted = cost
+cost = 1
+${evaluateAll(limits)}${describeAll(limits, () => '')}if ${refused} then granted = 0 end
+granted = math.min(granted${rooms})
+if granted > 0 then
+cost = granted
+${limits.map(commitOf).join('')}cost = 1
+${evaluateAll(limits, true)}end
+${describeAll(limits, tell, true)}`;
+}
+
 const answer = (numbers: readonly string[]): string => `return { us, ${numbers.join(', ')} }\n`;
 
-function describeAll(limits: readonly Limit[], tell: typeof answer): string {
+function describeAll(limits: readonly Limit[], tell: typeof answer, isAgain = false): string {
   const parts = limits.map((limit, i) => {
     const results = ['remaining', 'reset', 'nextAfter'].map((word) => word + i);
-    return `local ${results.join(', ')}\n${inline(limit, i, 'describe', results)}`;
+    const locals = `local ${results.join(', ')}\n`;
+    return (isAgain ? '' : locals) + inline(limit, i, 'describe', results);
   });
   const numbers = limits.flatMap((_, i) => [`remaining${i}`, `retry${i}`, `reset${i}`, `nextAfter${i}`]);
   return parts.join('') + tell(numbers);

@@ -3,6 +3,8 @@ import { sha1Hex } from '../core/hash.js';
 import { keysOf, refundKey } from './keyspace.js';
 import { NO_TERMS, type Plan, refundTtlMs, type Terms } from './store.js';
 
+const NONE: readonly string[] = [];
+
 /** Which gates a policy has. */
 export function gatesOf({ blocks, haveTerms = false }: Plan): Gates {
   return {
@@ -15,6 +17,7 @@ export function gatesOf({ blocks, haveTerms = false }: Plan): Gates {
 /** What the gates' part of a script is called with. */
 export function gateArguments(plan: Plan, terms: Terms = NO_TERMS): readonly string[] {
   const { blocks, haveTerms } = plan;
+  if (blocks?.refusals === undefined && haveTerms !== true) return NONE;
   const punishment = blocks?.refusals === undefined ? [] : [blocks.refusals, blocks.withinMs, blocks.forMs];
   const ruling = haveTerms !== true ? [] : [terms.expected, terms.replaced, refundTtlMs(plan)];
   return [...punishment, ...ruling].map(String);
@@ -31,6 +34,7 @@ export class PolicyKeys {
   readonly plan: Plan;
   readonly #prefix: string;
   readonly #reserved: string;
+  readonly #gates: Gates;
   /** One per limit, in their order. */
   readonly limits: (escaped: string) => string[];
 
@@ -39,6 +43,7 @@ export class PolicyKeys {
     this.#prefix = prefix;
     this.limits = keysOf(plan, prefix);
     this.#reserved = reservedName(plan);
+    this.#gates = gatesOf(plan);
   }
 
   /** Marks one decision as refunded or settled. */
@@ -64,8 +69,9 @@ export class PolicyKeys {
   }
 
   /** Keys of the gates, in the order in which scripts take them. */
-  gates(escaped: string): string[] {
-    const { areBlockable, arePunished, haveTerms } = gatesOf(this.plan);
+  gates(escaped: string): readonly string[] {
+    const { areBlockable, arePunished, haveTerms } = this.#gates;
+    if (!areBlockable && !haveTerms) return NONE;
     return [
       ...(areBlockable ? [this.block(escaped)] : []),
       ...(arePunished ? [this.refusals(escaped)] : []),
