@@ -76,7 +76,7 @@ const callOf = (helper: string): string => helper.slice('local function '.length
 
 export const helpersFor = (limits: readonly Limit[], text: string): string => nested(limits, text).join('');
 
-/** A text behind its helpers; those that are seldom called are made where they are, for they cost most calls nothing. */
+/** A text behind its helpers; those that are seldom called are made where they are, and cost most calls nothing. */
 export function withHelpers(limits: readonly Limit[], text: string): string {
   const helpers = nested(limits, text);
   const seldom = new Set(limits.flatMap(({ algorithm }) => twin(algorithm.name).seldom.map((name) => `${name}(`)));

@@ -58,19 +58,18 @@ export class Guard {
 
   /** What the store would answer, where that is known without asking it. */
   known(operation: 'consume' | 'peek', subject: string, cost: number): StoreReply | undefined {
-    const leased = this.#leases?.answer(operation, subject, cost);
-    return leased ?? (operation === 'consume' ? this.#refusals?.answer(subject, cost) : undefined);
+    const refusals = operation === 'consume' ? this.#refusals : undefined;
+    return this.#leases?.answer(operation, subject, cost) ?? refusals?.answer(subject, cost);
   }
 
   /** Asks the store. */
   ask<R>(question: Question<R>): MaybePromise<R> {
     const { operation, subject, cost, signal, terms, id } = question;
+    const { here } = this;
     if (signal?.aborted === true) return this.#standIn(question, aborted(), '');
-    if (this.here === undefined) {
-      const sent = operation === 'consume' ? this.#refusals?.sent() : undefined;
-      return this.#asker.ask(new Posed(question, this.#answering, sent));
-    }
-    return question.word(this.here[operation](subject, cost, undefined, terms, id) as StoreReply);
+    if (here !== undefined) return question.word(here[operation](subject, cost, undefined, terms, id) as StoreReply);
+    const sent = operation === 'consume' ? this.#refusals?.sent() : undefined;
+    return this.#asker.ask(new Posed(question, this.#answering, sent));
   }
 
   #answering: Answering = {

@@ -16,7 +16,7 @@ export interface Answering {
 export const isAdmitted = ({ numbers }: StoreReply): boolean =>
   numbers.length > 0 && numbers.every((n, i) => i % 4 !== 1 || n === 0);
 
-/** A question that is put to the store. An object, since each function that is made for a call costs as much as this. */
+/** A question that is put to the store. An object, since each function that is made for a call costs as much. */
 export class Posed<R> implements Ask<StoreReply, R> {
   readonly subject: string;
   readonly signal: AbortSignal | undefined;
