@@ -72,12 +72,19 @@ export type Listener<T> = (event: T) => void;
 /** A minimal typed emitter; emitting with no listener costs one map look-up. */
 export class Emitter<Events> {
   readonly #listeners: Map<keyof Events, Set<Listener<never>>> = new Map();
+  #isSilent = true;
 
   /** Adds a listener and returns the function that removes it. */
   on<K extends keyof Events>(name: K, listener: Listener<Events[K]>): () => void {
+    this.#isSilent = false;
     const listeners = this.#listeners.get(name) ?? new Set<Listener<never>>();
     this.#listeners.set(name, listeners.add(listener as Listener<never>));
     return () => void listeners.delete(listener as Listener<never>);
+  }
+
+  /** Whether nobody ever listened to anything: costs less than {@link Emitter.has}. */
+  get isSilent(): boolean {
+    return this.#isSilent;
   }
 
   /** Whether anybody listens. */

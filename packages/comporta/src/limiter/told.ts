@@ -17,11 +17,15 @@ export class Told {
 
   /** When a decision begins, where somebody measures. */
   start(): number | undefined {
-    return this.#events.has('decision') ? steadyMs() : undefined;
+    return !this.#events.isSilent && this.#events.has('decision') ? steadyMs() : undefined;
   }
 
   /** Of a decision that began then. */
   tell(decision: Decision, shadow: boolean | undefined, startedMs: number | undefined): void {
+    if (!this.#events.isSilent) this.#tell(decision, shadow, startedMs);
+  }
+
+  #tell(decision: Decision, shadow: boolean | undefined, startedMs: number | undefined): void {
     if (!decision.allowed) this.#denials.tell(decision, shadow);
     if (startedMs !== undefined) this.#emit(decision, shadow === true, steadyMs() - startedMs);
   }

@@ -41,6 +41,8 @@ export class Variants {
   readonly #guards: Map<Plan['limits'], Guard> = new Map();
   /** Of limits that no terms stand for. */
   readonly #plain: Map<Plan['limits'], Variant> = new Map();
+  /** That of the policy's own limits, where neither `planOf` nor terms can name others. */
+  #usual: Variant | undefined;
   /** Terms as the store last told them; subjects without any are not kept. */
   readonly #stored: Map<string, string> = new Map();
   readonly #readings: Map<string, Reading> = new Map();
@@ -52,6 +54,7 @@ export class Variants {
 
   /** Throws `ERR_PLAN` for a plan that the policy does not have, and when `planOf` fails. */
   of(subject: string, plan?: string): Variant {
+    if (plan === undefined && this.#usual !== undefined) return this.#usual;
     return this.#under(subject, plan ?? this.#planOf(subject));
   }
 
@@ -177,6 +180,7 @@ export class Variants {
   #addPlain(limits: Plan['limits']): Variant {
     const variant = { limits, guard: this.#guard(limits), parts: 1, terms: undefined };
     this.#plain.set(limits, variant);
+    if (this.#options.planOf === undefined && limits === this.#options.table.limits) this.#usual = variant;
     return variant;
   }
 
