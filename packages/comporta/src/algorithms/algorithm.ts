@@ -48,8 +48,8 @@ export interface Algorithm<State = unknown> {
    * never admits what the described one would not.
    */
   assume(remaining: number, resetAfterMs: number, now: number, args: readonly number[]): State;
-  /** How long a state stays useful, margin included. */
-  ttlMs(state: State, now: number, args: readonly number[]): number;
+  /** How long a state stays useful, margin included; `resetAfterMs` as it is described. */
+  ttlMs(state: State, now: number, args: readonly number[], resetAfterMs: number): number;
   /** Gives `amount` back of a charge made at `atUs`; `undefined` when nothing is left to give back. */
   refund(
     state: State,

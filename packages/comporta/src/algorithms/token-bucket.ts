@@ -62,7 +62,7 @@ export const tokenBucket: Algorithm<State> = {
     let used = 0;
     let stepped = false;
     if (state !== undefined) {
-      used = rescale(state, token);
+      used = state.token === token ? state.used : rescale(state, token);
       stepped = atUs < state.atUs;
       const refilled = stepped ? 0 : Math.floor((atUs - state.atUs) / tick) * rate;
       used = refilled >= used ? 0 : used - refilled;
@@ -74,12 +74,10 @@ export const tokenBucket: Algorithm<State> = {
     return { state: { used, atUs, token }, retryAfterMs, stepped };
   },
 
-  commit({ used, atUs, token }, _now, cost, _args, _holder, stored) {
-    const charged = Math.min(USE_MAX, used + cost * token);
-    if (stored === undefined) return { used: charged, atUs, token };
-    stored.used = charged;
-    stored.atUs = atUs;
-    stored.token = token;
+  commit(state, _now, cost, _args, _holder, stored = state) {
+    stored.used = Math.min(USE_MAX, state.used + cost * state.token);
+    stored.atUs = state.atUs;
+    stored.token = state.token;
     return stored;
   },
 
@@ -113,7 +111,7 @@ export const tokenBucket: Algorithm<State> = {
     return { used, atUs: nowUs - (nowUs % tick), token };
   },
 
-  ttlMs: ({ used }, _now, args) => toMs(used, args[2] as number, args[3] as number) + TTL_MARGIN_MS,
+  ttlMs: (_state, _now, _args, resetAfterMs) => resetAfterMs + TTL_MARGIN_MS,
 
   capacity: ([full, token]) => (full as number) / (token as number),
 
@@ -144,7 +142,6 @@ function toMs(drops: number, rate: number, tick: number): number {
 
 /** Drops counted under an older `every` keep their worth in tokens. */
 function rescale(state: State, token: number): number {
-  if (state.token === token) return state.used;
   const whole = Math.floor(state.used / state.token);
   return Math.min(USE_MAX, whole * token + Math.ceil(((state.used - whole * state.token) * token) / state.token));
 }

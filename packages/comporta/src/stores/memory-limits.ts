@@ -66,13 +66,13 @@ export class MemoryLimits {
     if (i + 1 < this.limits.length) {
       isAdmitted = this.#consumeFrom(i + 1, isAdmitted, subject, cost, nowUs, holder, numbers);
     }
-    let state = before;
-    if (stepped || (isAdmitted && cost > 0)) {
-      state = algorithm.commit(before, now, isAdmitted ? cost : 0, args, holder, slot?.state);
-      const size = algorithm.sizeOf?.(state) ?? 1;
-      table.put(slot, subject, state, nowMs + algorithm.ttlMs(state, now, args), size, nowMs);
-    }
+    const isStored = stepped || (isAdmitted && cost > 0);
+    const state = isStored ? algorithm.commit(before, now, isAdmitted ? cost : 0, args, holder, slot?.state) : before;
     const { remaining, resetAfterMs, nextAfterMs } = algorithm.describe(state, now, args);
+    if (isStored) {
+      const size = algorithm.sizeOf?.(state) ?? 1;
+      table.put(slot, subject, state, nowMs + algorithm.ttlMs(state, now, args, resetAfterMs), size, nowMs);
+    }
     numbers[i * 4] = remaining;
     numbers[i * 4 + 1] = retryAfterMs;
     numbers[i * 4 + 2] = resetAfterMs;
@@ -221,7 +221,8 @@ export class MemoryLimits {
     const { algorithm } = limit;
     const args = argumentsAt(limit, at.ms);
     const size = algorithm.sizeOf?.(state) ?? 1;
-    const ttlMs = algorithm.ttlMs(state, inUnit(algorithm, at), args);
+    const now = inUnit(algorithm, at);
+    const ttlMs = algorithm.ttlMs(state, now, args, algorithm.describe(state, now, args).resetAfterMs);
     (this.#tables[i] as MemoryTable).set(subject, state, at.ms + ttlMs, size, at.ms);
   }
 }
