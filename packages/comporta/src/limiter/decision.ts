@@ -12,11 +12,13 @@ let beginnings = 0;
 
 /** A new id of a decision: with {@link processId}, unique over processes. */
 export function nextId(): string {
-  if (++end === ENDS.length) {
-    end = 0;
-    beginning = `${processId()}${(beginnings++).toString(36)}`;
-  }
-  return `${beginning}${ENDS[end]}`;
+  if (++end === ENDS.length) begin();
+  return beginning + (ENDS[end] as string);
+}
+
+function begin(): void {
+  end = 0;
+  beginning = `${processId()}${(beginnings++).toString(36)}`;
 }
 
 /** First character of the ids of looks: no other id begins so. */
@@ -41,16 +43,12 @@ export function toDecision(
 ): Decision {
   const { degraded, atUs, blockedMs } = reply;
   const numbers = parts === 1 ? reply.numbers : inParts(of, parts, reply);
-  const limits = numbers.length === 4 ? [stateOf(of, numbers, 0)] : statesIn(of, numbers);
-  let binding = limits[0];
-  for (let i = 1; i < limits.length; i++) {
-    const state = limits[i] as LimitState;
-    if (bindsMore(state, binding as LimitState)) binding = state;
-  }
+  const limits = numbers.length === 4 ? [stateOf(of[0] as Plan['limits'][number], numbers, 0)] : statesIn(of, numbers);
+  const binding = limits.length > 1 ? bindingOf(limits) : limits[0];
   const allowed = binding === undefined ? degraded?.mode === 'open' : binding.retryAfterMs === 0;
   return {
     allowed,
-    reason: allowed ? undefined : blockedMs === undefined ? reasonOf(binding) : 'blocked',
+    reason: allowed ? undefined : reasonOf(binding, blockedMs),
     policy,
     subject,
     cost,
@@ -80,7 +78,7 @@ export function statesOf({ limits, parts }: Pick<Variant, 'limits' | 'parts'>, r
 }
 
 function statesIn(limits: Plan['limits'], numbers: readonly number[]): LimitState[] {
-  return numbers.length === 0 ? [] : limits.map((_, i) => stateOf(limits, numbers, i));
+  return numbers.length === 0 ? [] : limits.map((limit, i) => stateOf(limit, numbers, i * 4));
 }
 
 /** What one part of a subject says, for all: that each has as much left. */
@@ -111,18 +109,22 @@ function waitOf({ numbers }: StoreReply): number {
   return waits.includes(-1) ? Number.POSITIVE_INFINITY : Math.max(...waits);
 }
 
-function stateOf(limits: Plan['limits'], numbers: readonly number[], i: number): LimitState {
-  const { id, limit, windowMs } = limits[i] as Plan['limits'][number];
-  const retryAfterMs = numbers[i * 4 + 1] as number;
+/** Of a limit whose numbers begin `at` an index. */
+function stateOf(of: Plan['limits'][number], numbers: readonly number[], at: number): LimitState {
+  const retryAfterMs = numbers[at + 1] as number;
   return {
-    id,
-    limit,
-    windowMs,
-    remaining: numbers[i * 4] as number,
+    id: of.id,
+    limit: of.limit,
+    windowMs: of.windowMs,
+    remaining: numbers[at] as number,
     retryAfterMs: retryAfterMs < 0 ? null : retryAfterMs,
-    resetAfterMs: numbers[i * 4 + 2] as number,
-    nextAfterMs: numbers[i * 4 + 3] as number,
+    resetAfterMs: numbers[at + 2] as number,
+    nextAfterMs: numbers[at + 3] as number,
   };
+}
+
+function bindingOf(limits: readonly LimitState[]): LimitState | undefined {
+  return limits.reduce((binding, state) => (bindsMore(state, binding) ? state : binding));
 }
 
 /** The longer wait binds; among limits that admit, the one with less left. */
@@ -132,7 +134,8 @@ function bindsMore(a: LimitState, b: LimitState): boolean {
   return waitA !== waitB ? waitA > waitB : a.remaining < b.remaining;
 }
 
-function reasonOf(binding: LimitState | undefined): DenialReason {
+function reasonOf(binding: LimitState | undefined, blockedMs: number | undefined): DenialReason {
+  if (blockedMs !== undefined) return 'blocked';
   if (binding === undefined) return 'store-unavailable';
   return binding.retryAfterMs === null ? 'cost-exceeds-limit' : 'limit-exceeded';
 }

@@ -35,9 +35,10 @@ export function escapeSubject(subject: string, secret?: string): string {
  * that no subject kept as it is can have.
  */
 export function shortSubject(subject: string): string {
-  if (subject.length <= SUBJECT_LENGTH_MAX) return subject;
-  return digestOf(subject).padEnd(SUBJECT_LENGTH_MAX + 1, '.');
+  return subject.length <= SUBJECT_LENGTH_MAX ? subject : shortened(subject);
 }
+
+const shortened = (subject: string): string => digestOf(subject).padEnd(SUBJECT_LENGTH_MAX + 1, '.');
 
 /** So many tries miss a range of slots once in millions of times, and then the load is a little less even. */
 const SALTS_MAX = 1000;
@@ -79,7 +80,7 @@ export function refundKey(plan: Plan, prefix: string, escaped: string, decisionI
 
 /** Throws `ERR_SUBJECT` unless the subject is a text of at least one character. */
 export function checkSubject(subject: unknown): asserts subject is string {
-  if (typeof subject !== 'string' || subject === '') {
+  if (typeof subject !== 'string' || subject.length === 0) {
     throw new ComportaError(
       'ERR_SUBJECT',
       `subject: expected a non-empty string, got ${subject === '' ? 'an empty one' : typeof subject}; requests without one need a subject of their own, such as "anonymous"`,

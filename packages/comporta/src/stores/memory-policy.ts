@@ -52,8 +52,18 @@ export class MemoryPolicy implements PolicyStore {
   consume(text: string, cost: number, _waiter?: Waiter, terms?: Terms, id = ''): StoreReply {
     const subject = shortSubject(text);
     const atUs = this.#clock.nowUs();
-    const gates = this.#gates;
-    if (gates === undefined) return { atUs, numbers: this.#limits.consume(subject, cost, atUs, id) };
+    if (this.#gates !== undefined) return this.#consumeBehind(this.#gates, subject, cost, atUs, terms, id);
+    return { atUs, numbers: this.#limits.consume(subject, cost, atUs, id) };
+  }
+
+  #consumeBehind(
+    gates: MemoryGates,
+    subject: string,
+    cost: number,
+    atUs: number,
+    terms: Terms | undefined,
+    id: string,
+  ): StoreReply {
     const at = momentOf(atUs);
     const shut = gates.check(subject, at, true, terms);
     if (shut !== undefined) return { atUs, numbers: [], ...shut };
