@@ -52,12 +52,28 @@ export const clients: readonly ClientKind[] = [
   },
   { name: 'ioredis 5', ...byIoredis(ioredis5.Redis, ioredis5.Cluster) },
   { name: 'iovalkey', ...byIoredis(iovalkey.Redis, iovalkey.Cluster) },
-  { name: 'node-redis 6', ...byNodeRedis(redis6.createClient, redis6.createCluster) },
+  {
+    name: 'node-redis 6',
+    ...byNodeRedis(
+      (options) => redis6.createClient(options),
+      (options) => redis6.createCluster(options),
+    ),
+  },
   {
     name: 'node-redis 6 with RESP2',
-    ...byNodeRedis(redis6.createClient, redis6.createCluster, { RESP: 2 }),
+    ...byNodeRedis(
+      (options) => redis6.createClient(options),
+      (options) => redis6.createCluster(options),
+      { RESP: 2 },
+    ),
   },
-  { name: 'node-redis 5', ...byNodeRedis(redis5.createClient, redis5.createCluster) },
+  {
+    name: 'node-redis 5',
+    ...byNodeRedis(
+      (options) => redis5.createClient(options),
+      (options) => redis5.createCluster(options),
+    ),
+  },
   {
     name: 'GLIDE',
     single: (port, login) => byGlide('single', [port], login),

@@ -6,6 +6,7 @@ import { UNITS_MAX } from '../../packages/comporta/src/algorithms/ranges.js';
 import { type Action, refundTtlMs, type StoreReply } from '../../packages/comporta/src/stores/store.js';
 import { type Step, stepClock } from './arbitraries.js';
 import { isAllowed, MemoryBench } from './memory-bench.js';
+import { askNotes, askState, type StateReader } from './twin-state.js';
 
 /** One step on both sides: what was asked of Redis, and what memory answered. */
 interface Expected {
@@ -21,6 +22,12 @@ interface Charged {
   /** Made by `reserve`. */
   readonly isNoted: boolean;
   readonly holdMs: number;
+}
+
+/** What Redis stores at the end of a history. */
+interface Stored {
+  readonly limits: readonly ReturnType<StateReader>[];
+  readonly notes: readonly string[];
 }
 
 /** Names a step that compares times to live. */
@@ -77,6 +84,7 @@ class Run {
   readonly #others: readonly Limit[];
   /** Decisions that may have a mark of having been given back. */
   readonly #marked: Set<string> = new Set();
+  #stored: () => Stored = () => ({ limits: [], notes: [] });
   #taken = 0;
 
   constructor(redis: Redis, limits: readonly Limit[], mutate: Mutate, others: readonly Limit[]) {
@@ -232,16 +240,21 @@ class Run {
       if (!loaded.has(sha)) await this.#redis.script('LOAD', text);
       loaded.add(sha);
     }
+    const readers = this.#limits.map((limit, i) => askState(this.#pipeline, this.#keys[i] as string, limit));
+    const readNotes = askNotes(this.#pipeline, this.#pending);
     const results = (await this.#pipeline.exec()) ?? [];
+    const states = results.splice(this.#compared.length);
+    // Read only where all replies were alike: what a fault stores may not be readable.
+    this.#stored = () => ({ limits: readers.map((read) => read(states)), notes: readNotes(states) });
     return results
       .filter((_, i) => this.#compared[i])
       .map(([error, reply]) => (error === null ? reply : error.message));
   }
 
   /** Compares what is stored, and that each key lives as long as the algorithm says. */
-  async stateDifference(): Promise<string | undefined> {
-    for (const [i, limit] of this.#limits.entries()) {
-      const stored = await readState(this.#redis, this.#keys[i] as string, limit.algorithm.tag);
+  stateDifference(): string | undefined {
+    const { limits, notes: noted } = this.#stored();
+    for (const [i, stored] of limits.entries()) {
       const memory = flatten(this.#bench.state('s', i));
       if (stored === undefined || memory === undefined) {
         // A key may be gone on one side only once it is the same as none.
@@ -251,7 +264,7 @@ class Run {
       }
       if (memory.join() !== stored.join()) return `limit ${i}: memory stores ${memory}, Redis ${stored}`;
     }
-    const notes = (await this.#redis.zrange(this.#pending, '0', '-1')).join();
+    const notes = noted.join();
     const expected = (this.#bench.reserved('s') ?? []).map(({ id, cost, atUs }) => `${id}:${cost}:${atUs}`).join();
     return notes === expected ? undefined : `reserved: memory notes ${expected}, Redis ${notes}`;
   }
@@ -273,29 +286,4 @@ function flatten(state: unknown): (number | string)[] | undefined {
   if (entries !== undefined)
     return entries.length === 0 ? undefined : entries.flatMap(({ atUs, total, cost }) => [atUs, total, cost]);
   return Object.values(state as Record<string, number>);
-}
-
-async function readState(redis: Redis, key: string, tag: string): Promise<(number | string)[] | undefined> {
-  if (tag === 'cc') {
-    const flat = await redis.zrange(key, '0', '-1', 'WITHSCORES');
-    return flat.length === 0 ? undefined : flat.map((text, i) => (i % 2 === 1 ? Number(text) : text));
-  }
-  if (tag === 'sw' && (await redis.type(key)) === 'list') {
-    const elements = await redis.lrangeBuffer(key, 0, -1);
-    return elements.flatMap((bytes) => {
-      const cost = bytes.length === 12 ? 1 : bytes.readUInt32LE(12);
-      return [bytes.readDoubleLE(0), bytes.readUInt32LE(8), cost];
-    });
-  }
-  if (tag === 'sw') {
-    const flat = await redis.zrange(key, '0', '-1', 'WITHSCORES');
-    const numbers: number[] = [];
-    for (let i = 0; i < flat.length; i += 2) {
-      const [total, cost = '1'] = (flat[i] as string).split(':');
-      numbers.push(Number(flat[i + 1]), Number(total), Number(cost));
-    }
-    return numbers.length === 0 ? undefined : numbers;
-  }
-  const bytes = await redis.getBuffer(key);
-  return bytes === null ? undefined : Array.from({ length: bytes.length / 8 }, (_, i) => bytes.readDoubleLE(i * 8));
 }
