@@ -1,4 +1,6 @@
+import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
 import { sourceAliases } from './scripts/lib/aliases.mjs';
 
 // Whole names only: `comporta` must not catch `comporta/redis` as well.
@@ -16,15 +18,49 @@ const slow = [
   'tests/unit/server-{api,admin}/{fuzz,routes}.test.ts',
   'tests/unit/stores/memory-{tables,growth}.test.ts',
   'tests/unit/limiter/unit-lease-bounds.test.ts',
-  'tests/property/fleet.test.ts',
+  'tests/property/{fleet,simulation}.test.ts',
+];
+/** Of clusters and faults too, but they count, and ask how long it took of nothing. */
+const counted = [
+  'tests/cluster/{batch-alike,exactness,live-change,live-change-terms,reservations,split}.test.ts',
+  'tests/chaos/{long-outage,share}.test.ts',
 ];
 /** Times are measured on machines that others use too: what fails twice in a row is a fault. */
 const measured = { ...real, retry: 1 };
+
+/** They begin first, so that none is alone at the end: on a fresh clone nobody knows how long each takes. */
+const longest = [
+  'twins/twins',
+  'e2e/doctor-places',
+  'e2e/alerts',
+  'e2e/doctor',
+  'e2e/connect-sentinel',
+  'conformance/client-settings',
+  'chaos/long-outage',
+  'chaos/share',
+  'e2e/workers',
+  'conformance/failover',
+  'cluster/reservations',
+  'cluster/live-change',
+  'package/package',
+  'cluster/exactness',
+].map((name) => `/tests/${name}.test.ts`);
+
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const place = ({ moduleId }: TestSpecification): number => {
+      const index = longest.findIndex((end) => moduleId.endsWith(end));
+      return index < 0 ? longest.length : index;
+    };
+    return (await super.sort(files)).sort((a, b) => place(a) - place(b));
+  }
+}
 
 export default defineConfig({
   resolve: { alias },
   test: {
     maxWorkers: 2,
+    sequence: { sequencer: LongestFirst },
     projects: [
       {
         // No server: pure code, in seconds.
@@ -40,11 +76,17 @@ export default defineConfig({
         },
       },
       {
-        // Real servers, two files at a time.
+        // Real servers. Files wait for them half of the time, so more of them run than there are processors.
         extends: true,
         test: {
           name: 'real',
-          include: [...slow, 'tests/{support,twins,conformance,e2e,package,runtimes,apps,browser}/**/*.test.ts'],
+          include: [
+            ...slow,
+            ...counted,
+            'tests/{support,twins,conformance,e2e,package,runtimes,apps,browser}/**/*.test.ts',
+          ],
+          maxWorkers: Math.min(6, Math.ceil(1.5 * availableParallelism())),
+          sequence: { groupOrder: 1 },
           ...real,
         },
       },
@@ -54,7 +96,9 @@ export default defineConfig({
         test: {
           name: 'alone',
           include: ['tests/{cluster,chaos,speed}/**/*.test.ts'],
+          exclude: counted,
           fileParallelism: false,
+          sequence: { groupOrder: 2 },
           ...measured,
         },
       },

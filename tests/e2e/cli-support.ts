@@ -33,7 +33,8 @@ export function runCommand(words: readonly string[], environment: Readonly<Recor
     output: () => output,
     says,
     ports: async () => {
-      await says('store');
+      // The line of the store comes after those of the ports; a warning before them may speak of it, too.
+      await until(`ports in:\n${output}`, () => /gateway on [\s\S]*\bstore (?!at )/.test(output));
       const port = (name: string) => Number(new RegExp(`${name} on http://127\\.0\\.0\\.1:(\\d+)`).exec(output)?.[1]);
       return { gateway: port('gateway'), health: port('decision API') };
     },
