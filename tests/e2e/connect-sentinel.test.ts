@@ -6,7 +6,7 @@ import { Redis as Iovalkey } from 'iovalkey';
 import { afterEach, describe, expect, test } from 'vitest';
 import { Connection } from '../support/connection.js';
 import { startProxy } from '../support/proxy.js';
-import { type Sentinels, startSentinels } from '../support/sentinels.js';
+import { type Sentinels, startReplica, startSentinels } from '../support/sentinels.js';
 import { installedKinds, type Server, type ServerKind, startServer } from '../support/servers.js';
 import { until } from '../support/wait.js';
 
@@ -36,8 +36,8 @@ interface Setup {
 async function setUp(kind: ServerKind, args: readonly string[] = [], more: readonly string[] = []): Promise<Setup> {
   const primary = await startServer({ kind, args });
   cleanups.push(() => primary.stop());
-  const follow = ['--replicaof', '127.0.0.1', String(primary.port), '--repl-diskless-sync-delay', '0'];
-  const replica = await startServer({ kind, args: [...args, ...follow] });
+  if (args.includes('--requirepass')) await primary.command('AUTH', 'data');
+  const replica = await startReplica(primary, args);
   cleanups.push(() => replica.stop());
   const sentinels = await startSentinels(kind, primary, NAME, more);
   cleanups.push(() => sentinels.stop());

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { Connection } from './connection.js';
 import { freePort } from './ports.js';
 import { watch } from './reap.js';
-import { findServers, type Server, type ServerKind } from './servers.js';
+import { findServers, type Server, type ServerKind, startServer } from './servers.js';
 import { until } from './wait.js';
 
 export interface Sentinels {
@@ -16,6 +16,18 @@ export interface Sentinels {
   freeze(): void;
   thaw(): void;
   stop(): void;
+}
+
+/** A replica that its primary knows: Sentinels hear of it at once when they start, and else ten seconds later. */
+export async function startReplica(primary: Server, args: readonly string[] = []): Promise<Server> {
+  // Else it waits five seconds for others who might want the same copy.
+  const atOnce = 'repl-diskless-sync-delay';
+  await primary.command('CONFIG', 'SET', atOnce, '0');
+  const follow = ['--replicaof', `127.0.0.1 ${primary.port}`, `--${atOnce}`, '0'];
+  const replica = await startServer({ kind: primary.kind, args: [...args, ...follow] });
+  const isKnown = async () => String(await primary.command('INFO', 'replication')).includes('state=online');
+  await until(isKnown, { what: 'a replica in step', timeoutMs: 30_000 });
+  return replica;
 }
 
 /** Real Sentinels that watch a primary under a name and need two votes to replace it. */

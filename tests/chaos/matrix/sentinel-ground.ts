@@ -1,6 +1,6 @@
 import { Connection } from '../../support/connection.js';
 import { type FaultProxy, startProxy } from '../../support/proxy.js';
-import { startSentinels } from '../../support/sentinels.js';
+import { startReplica, startSentinels } from '../../support/sentinels.js';
 import { type Server, type ServerKind, startServer } from '../../support/servers.js';
 import { until } from '../../support/wait.js';
 import { empty, type Ground, PRIMARY_NAME } from './ground.js';
@@ -8,7 +8,7 @@ import { empty, type Ground, PRIMARY_NAME } from './ground.js';
 /** A primary, its replica and three Sentinels. */
 export async function sentinelGround(kind: ServerKind): Promise<Ground> {
   const first = await startServer({ kind });
-  const second = await startServer({ kind, args: ['--replicaof', `127.0.0.1 ${first.port}`] });
+  const second = await startReplica(first);
   const proxies = new Map<Server, FaultProxy>();
   for (const server of [first, second]) proxies.set(server, await startProxy(server));
   const sentinels = await startSentinels(kind, first, PRIMARY_NAME);
@@ -28,6 +28,8 @@ export async function sentinelGround(kind: ServerKind): Promise<Ground> {
     for (const server of [first, second]) if (!server.running) await server.start();
     await sentinels.settled();
     target = (await named(sentinels.ports[0] ?? 0)) === first.port ? first : second;
+    // The Sentinels say the same, but to a primary that was lost only after ten seconds.
+    await other().command('REPLICAOF', '127.0.0.1', target.port);
     const isInStep = async () => String(await other().command('INFO', 'replication')).includes('master_link_status:up');
     await until(isInStep, { what: 'a replica in step', timeoutMs: 30_000 });
   };
