@@ -23,7 +23,7 @@ const slow = [
 /** Of clusters and faults too, but they count, and ask how long it took of nothing. */
 const counted = [
   'tests/cluster/{batch-alike,exactness,live-change,live-change-terms,reservations,split}.test.ts',
-  'tests/chaos/{long-outage,share}.test.ts',
+  'tests/chaos/long-outage.test.ts',
 ];
 /** Times are measured on machines that others use too: what fails twice in a row is a fault. */
 const measured = { ...real, retry: 1 };
@@ -37,7 +37,6 @@ const longest = [
   'e2e/connect-sentinel',
   'conformance/client-settings',
   'chaos/long-outage',
-  'chaos/share',
   'e2e/workers',
   'conformance/failover',
   'cluster/reservations',

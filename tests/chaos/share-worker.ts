@@ -54,6 +54,8 @@ runWorker(async (args: ShareArgs, channel): Promise<ShareResult> => {
     if (byStore === args.before && asked === 0) channel.send('loaded');
     await new Promise((resolve) => setTimeout(resolve, PACE_MS));
   }
+  // Nobody would hear 'loaded', and wait for it without end.
+  if (byStore < args.before) throw new Error('the store did not decide in time before the outage');
   while (asked < args.during) await ask();
   channel.send({ byStore, locally });
   await channel.receive();

@@ -41,7 +41,8 @@ it.each(spoilers)(
       const { statusCode, body } = await request(`http://127.0.0.1:${gateway.app.api?.port}/readyz`);
       return [statusCode, await body.text()];
     };
-    expect([await decision(), (await ready())[0]]).toEqual([200, 200]);
+    await until('a connection', async () => (await decision()) === 200);
+    expect((await ready())[0]).toBe(200);
     await server.command(...spoil);
     expect(await decision()).toBe(503);
     await until('readiness to fail', async () => (await ready())[0] === 503);

@@ -191,9 +191,14 @@ const others: StoreCheck[] = [
       await pause(400);
       assertSame((await limiter.consume('a')).allowed, false, 'renewed');
       assertSame((await limiter.consume('b')).allowed, true, 'ended by itself');
-      await limiter.reset('a');
-      assertSame((await limiter.consume('a')).allowed, true);
-      await pause(120);
+      // Room that is given back goes to whoever asks first: on a busy machine that may be the lease once more.
+      let isFree = false;
+      for (let i = 0; i < 20 && !lease.signal.aborted; i++) {
+        await limiter.reset('a');
+        isFree ||= (await limiter.consume('a')).allowed;
+        await pause(120);
+      }
+      assertSame(isFree, true);
       assertSame(lease.signal.aborted, true, 'lost: the room was given to another');
     },
   },
