@@ -11,19 +11,30 @@ async function stage(name, work) {
   return result.ok;
 }
 
-/** From the network, while the checks use the processors. */
+/** Most of it is from the network, so it goes on beside all that does not need it. */
 const installRuntimes = () => run(process.execPath, ['scripts/install-runtimes.mjs']);
 
-/** Tests go on after a failed check, so that one run shows all; without a build or a server they cannot. */
+const install = (name, script) => stage(name, () => run(process.execPath, [`scripts/${script}.mjs`], { live: true }));
+
+/** Tests against servers cannot go without a build or a server. */
+async function prepare() {
+  if (!(await stage('build', () => run('npm', ['run', '--silent', 'build'])))) return false;
+  if (!(await install('servers', 'install-servers'))) return false;
+  await install('proxies', 'install-proxies');
+  await install('envoy', 'install-envoy');
+  await install('deploy tools', 'install-deploy-tools');
+  return true;
+}
+
+/** Tests go on after a failed check, so that one run shows all. */
 async function everything() {
-  const [checked] = await Promise.all([check(), stage('runtimes', installRuntimes)]);
-  results.push(...checked);
-  if (!(await stage('build', () => run('npm', ['run', '--silent', 'build'])))) return;
-  if (!(await stage('servers', () => run(process.execPath, ['scripts/install-servers.mjs'], { live: true })))) return;
-  await stage('proxies', () => run(process.execPath, ['scripts/install-proxies.mjs'], { live: true }));
-  await stage('browser', () => run(process.execPath, ['scripts/install-browser.mjs'], { live: true }));
-  await stage('envoy', () => run(process.execPath, ['scripts/install-envoy.mjs'], { live: true }));
-  await stage('deploy tools', () => run(process.execPath, ['scripts/install-deploy-tools.mjs'], { live: true }));
+  const runtimes = stage('runtimes', installRuntimes);
+  results.push(...(await check()));
+  const isPrepared = await prepare();
+  await runtimes;
+  if (!isPrepared) return;
+  // After the runtimes: what drives it is one of their folders.
+  await install('browser', 'install-browser');
   await stage('real servers', () => runVitest('real', { live: true }));
   await stage('cluster and chaos', () => runVitest('alone', { live: true }));
 }
