@@ -161,8 +161,8 @@ describe('an answer of the handler', () => {
 });
 
 describe('the end of an invocation', () => {
-  const counting = (handler: () => unknown, options: object = {}) => {
-    const { store, pending } = slowRefunds();
+  const counting = (handler: () => unknown, options: object = {}, delayMs?: number) => {
+    const { store, pending } = slowRefunds(delayMs);
     const statuses: number[] = [];
     const count = ({ status }: { status: number }) => {
       statuses.push(status);
@@ -208,7 +208,7 @@ describe('the end of an invocation', () => {
   test('does not wait beyond the time that the function has left, and says so', async () => {
     const errors: ComportaError[] = [];
     const onError = (error: ComportaError) => errors.push(error);
-    const { handle, pending } = counting(() => ({ statusCode: 200 }), { onError });
+    const { handle, pending } = counting(() => ({ statusCode: 200 }), { onError }, 300);
     await handle(restEvent(), leftMs(0));
     expect(pending()).toBe(1);
     await handle(restEvent(), leftMs(3000));

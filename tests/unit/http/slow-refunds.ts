@@ -1,9 +1,7 @@
 import { memoryStore, type Store } from 'comporta';
 
-const DELAY_MS = 10;
-
 /** A store that decides at once and takes its time to give back, with how many refunds are under way. */
-export function slowRefunds(): { readonly store: Store; pending(): number } {
+export function slowRefunds(delayMs = 10): { readonly store: Store; pending(): number } {
   const memory = memoryStore();
   let pending = 0;
   const store: Store = {
@@ -16,7 +14,7 @@ export function slowRefunds(): { readonly store: Store; pending(): number } {
         reset: (subject) => inner.reset(subject),
         refund: async (charge) => {
           pending++;
-          await new Promise((resolve) => setTimeout(resolve, DELAY_MS));
+          await new Promise((resolve) => setTimeout(resolve, delayMs));
           const given = await inner.refund(charge);
           pending--;
           return given;
