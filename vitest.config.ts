@@ -20,9 +20,9 @@ const slow = [
   'tests/unit/limiter/unit-lease-bounds.test.ts',
   'tests/property/{fleet,simulation}.test.ts',
 ];
-/** Of clusters and faults too, but they count, and ask how long it took of nothing. */
+/** Of clusters and faults too, but they count, ask how long it took of nothing, and leave others some processor. */
 const counted = [
-  'tests/cluster/{batch-alike,exactness,live-change,live-change-terms,reservations,split}.test.ts',
+  'tests/cluster/{batch-alike,live-change-terms,reservations,split}.test.ts',
   'tests/chaos/long-outage.test.ts',
 ];
 /** Times are measured on machines that others use too: what fails twice in a row is a fault. */
@@ -40,9 +40,7 @@ const longest = [
   'e2e/workers',
   'conformance/failover',
   'cluster/reservations',
-  'cluster/live-change',
   'package/package',
-  'cluster/exactness',
 ].map((name) => `/tests/${name}.test.ts`);
 
 class LongestFirst extends BaseSequencer {
