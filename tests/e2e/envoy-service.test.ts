@@ -199,7 +199,7 @@ describe('health', () => {
   });
 
   test('is told to those who watch, when it changes, and then they are let go', async () => {
-    const door = await start({ drainDelay: '100ms' });
+    const door = await start({ drainDelay: '1s' });
     const client = connectHealth(door.address);
     const [known, unknown] = [client.Watch({ service: 'ratelimit' }), client.Watch({ service: 'other' })];
     const seen: string[] = [];

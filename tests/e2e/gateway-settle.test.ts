@@ -44,7 +44,9 @@ describe('with count: failures the gateway', () => {
     onCleanup(() => redis.stop());
     const upstream = await startUpstream(answer);
     const store = `redis://127.0.0.1:${redis.port}`;
-    const { origin } = await startGateway(gatewayFile(upstream.origin, {}, { store, ...counting('failures') }));
+    const { origin } = await startGateway(
+      gatewayFile(upstream.origin, {}, { store, timeout: '2s', ...counting('failures') }),
+    );
     await until('Redis', async () => (await usedAt(origin)) >= 0);
     for (const status of [200, 204, 302, 404, 503, 200]) await (await request(`${origin}/${status}`)).body.dump();
     await settlesAt(origin, 2);

@@ -28,7 +28,7 @@ async function startRedis(port?: number): Promise<string> {
 describe('a gateway with Redis', () => {
   it('counts together with other gateways', async () => {
     const store = await startRedis();
-    const file = gatewayFile('echo', {}, { store, api, policies: [policyOf(3)] });
+    const file = gatewayFile('echo', {}, { store, timeout: '2s', api, policies: [policyOf(3)] });
     const [a, b] = [await startGateway(file), await startGateway(file)];
     expect([await statusOf(a), await statusOf(b), await statusOf(a), await statusOf(b)]).toEqual([200, 200, 200, 429]);
     expect(await readiness(a)).toEqual([200, { status: 'pass' }]);
