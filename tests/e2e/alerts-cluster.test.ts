@@ -30,7 +30,7 @@ it('a dead shard beside healthy ones is told once, shows in readiness, and is to
   const hook = await startReceiver();
   const { log, lines } = recordLog();
   const limits = slidingWindow({ limit: 100_000, window: '1h' });
-  const gate = createGate({ store, policies: [{ name: 'a', limits, onStoreFailure: 'closed' }] });
+  const gate = createGate({ store, policies: [{ name: 'a', limits, timeoutMs: 500, onStoreFailure: 'closed' }] });
   const watch = new StoreWatch(store, log);
   const sinks = [{ kind: 'webhook', url: hook.origin, secret: SECRET }] as const;
   const config = { cooldown: 0, allowInsecure: true, sinks };
