@@ -123,6 +123,18 @@ const warned: Readonly<Record<string, readonly [Make, readonly RegExp[]]>> = {
     () => mine(new ioredis6.Redis({ ...at(), ...ioredisPreset, enableAutoPipelining: true })),
     [/enableAutoPipelining/],
   ],
+  'ioredis that does not reconnect': [
+    () => mine(new ioredis6.Redis({ ...at(), ...ioredisPreset, retryStrategy: null as never })),
+    [/retryStrategy is switched off/],
+  ],
+  'node-redis 6 that does not reconnect': [
+    () => connected(redis6.createClient({ url: server.url, socket: { reconnectStrategy: false } })),
+    [/reconnectStrategy is false/],
+  ],
+  'node-redis 5 with a socketTimeout and nothing for after it': [
+    () => connected(redis5.createClient({ url: server.url, socket: { socketTimeout: 5000 } })),
+    [/socketTimeout is set without a reconnectStrategy/],
+  ],
   'GLIDE without the preset': [() => glide().GlideClient.createClient(places([at()])), [/requestTimeout is 250 ms/]],
   'GLIDE for a cluster without the preset': [
     () => glide().GlideClusterClient.createClient(places(nodes())),

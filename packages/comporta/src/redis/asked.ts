@@ -1,5 +1,6 @@
 import type { Clock } from '../core/time.js';
-import type { RedisClient } from './client.js';
+import type { RedisClient, RedisNode } from './client.js';
+import { CONNECTING_MS } from './silence.js';
 
 /** A connection that owes an answer for so long is begun anew. */
 const GIVE_UP_MS = 1000;
@@ -18,6 +19,7 @@ export class Asked<T> {
   readonly #question: Question<T>;
   readonly #clock: Clock;
   #askedAtMs: number | undefined;
+  #downSinceMs: number | undefined;
   #answer: T | undefined;
   /** Why the last question got no answer, when the server said so. */
   fault: string | undefined;
@@ -39,8 +41,10 @@ export class Asked<T> {
     const node = this.client.nodeOf(0);
     if (node?.isReady() !== true) {
       this.#answer = undefined;
+      this.#wasDown(node);
       return;
     }
+    this.#downSinceMs = undefined;
     if (this.#askedAtMs !== undefined) {
       if (this.#owesForMs() > GIVE_UP_MS) node.reconnect?.();
       return;
@@ -58,6 +62,16 @@ export class Asked<T> {
       .send(command)
       .then(read)
       .then((answer) => settle(answer, undefined), refuse);
+  }
+
+  /** What is asked here no call may ever go to, which would begin it anew. */
+  #wasDown(node: RedisNode | undefined): void {
+    const nowMs = this.#nowMs();
+    // A clock that stepped back: begin to wait anew.
+    this.#downSinceMs = Math.min(this.#downSinceMs ?? nowMs, nowMs);
+    if (nowMs - this.#downSinceMs < CONNECTING_MS) return;
+    this.#downSinceMs = undefined;
+    node?.reconnect?.();
   }
 
   #owesForMs(): number {

@@ -17,7 +17,7 @@ export interface IoredisLike {
   readonly stream?: Corkable | undefined;
   call(command: string, ...args: string[]): Promise<unknown>;
   connect(): Promise<unknown>;
-  on(event: 'error', listener: (error: Error) => void): unknown;
+  on(event: string, listener: (error: Error) => void): unknown;
   disconnect(reconnect?: boolean): void;
 }
 
@@ -36,6 +36,8 @@ export interface IoredisClusterLike {
 /** A single ioredis or iovalkey connection as a {@link RedisClient}. */
 export function fromIoredis(redis: IoredisLike): RedisClient {
   assertUsable(redis, redis.options);
+  redis.on('ready', () => denyReady(redis));
+  if (denyReady(redis)) redis.connect().catch(() => undefined);
   const node = toNode(redis, 'redis');
   const lastError = watchErrors(redis);
   return {
@@ -47,6 +49,16 @@ export function fromIoredis(redis: IoredisLike): RedisClient {
     lastError,
     close: async () => redis.disconnect(),
   };
+}
+
+/**
+ * Version 5 without a ready check calls a connection ready that ended during the greeting, and then does not make the
+ * next, as it had begun to. True where that was so.
+ */
+function denyReady(redis: IoredisLike): boolean {
+  if (redis.status !== 'ready' || redis.stream?.destroyed !== true) return false;
+  (redis as { status: string }).status = 'reconnecting';
+  return true;
 }
 
 /** An ioredis or iovalkey `Cluster` as a {@link RedisClient}. */
@@ -81,7 +93,8 @@ export function fromIoredisCluster(cluster: IoredisClusterLike): RedisClient {
         refreshing = false;
       });
     },
-    warnings: warningsFor(options?.redisOptions ?? {}),
+    // Connections to nodes have no retryStrategy on purpose: the Cluster makes the next.
+    warnings: warningsFor({ ...options?.redisOptions, retryStrategy: undefined }),
     lastError: watchErrors(cluster as unknown as IoredisLike),
     close: async () => cluster.disconnect(),
   };
@@ -176,7 +189,13 @@ function watchErrors(source: IoredisLike): () => string | undefined {
 }
 
 function warningsFor(given: object): string[] {
-  const options = given as { autoResendUnfulfilledCommands?: boolean; enableAutoPipelining?: boolean };
+  const options = given as {
+    readonly autoResendUnfulfilledCommands?: boolean;
+    readonly enableAutoPipelining?: boolean;
+    readonly retryStrategy?: unknown;
+    readonly sentinels?: unknown;
+    readonly sentinelCommandTimeout?: number;
+  };
   const warnings: string[] = [];
   if (options.autoResendUnfulfilledCommands !== false) {
     warnings.push(
@@ -186,6 +205,17 @@ function warningsFor(given: object): string[] {
   if (options.enableAutoPipelining === true) {
     warnings.push(
       'ioredis: enableAutoPipelining makes calls wait for one another behind a slow server; set it to false',
+    );
+  }
+  if (options.retryStrategy === null || options.retryStrategy === false) {
+    warnings.push(
+      'ioredis: retryStrategy is switched off, so that the first lost connection is the last; leave it out',
+    );
+  }
+  if (options.sentinels && !options.sentinelCommandTimeout) {
+    warnings.push(
+      'ioredis: sentinelCommandTimeout is not set, so a Sentinel that takes a question and answers nothing is waited ' +
+        'for without end; set it to 1000',
     );
   }
   return warnings;

@@ -1,6 +1,7 @@
-import { systemClock } from '../core/time.js';
+import { steadyMs } from '../core/time.js';
 import { steadyBackOff } from './back-off.js';
 import type { RedisClient, RedisNode } from './client.js';
+import { Connecting, endOnConnect } from './node-redis-connecting.js';
 
 /** What this package needs of a node-redis client. */
 export interface NodeRedisLike {
@@ -11,6 +12,7 @@ export interface NodeRedisLike {
   on(event: string, listener: (error: Error) => void): unknown;
   connect(): Promise<unknown>;
   destroy(): void;
+  unref?(): void;
 }
 
 interface ShardLike {
@@ -101,7 +103,7 @@ const PLAIN = { timeout: 0, typeMapping: {} } as const;
 
 /** A single node-redis connection as a {@link RedisClient}. */
 export function fromNodeRedis(client: NodeRedisLike): RedisClient {
-  const connection = watchConnection(client);
+  const connection = new Connecting(client);
   const node: RedisNode = {
     address: 'redis',
     isReady: () => client.isReady,
@@ -113,7 +115,7 @@ export function fromNodeRedis(client: NodeRedisLike): RedisClient {
     nodeOf: () => node,
     nodeAt: () => node,
     refresh: () => undefined,
-    warnings: [],
+    warnings: warningsFor(client.options ?? {}),
     lastError: watchErrors(client),
     close: async () => {
       connection.stop();
@@ -121,44 +123,6 @@ export function fromNodeRedis(client: NodeRedisLike): RedisClient {
       if (client.isOpen !== false) client.destroy();
     },
   };
-}
-
-/** Long enough for the client to notice that a greeting was cut off. */
-const ENDED_MS = 20;
-
-/**
- * Begins a client's connection anew, and only where it would hang for ever: the client does not end an
- * attempt that waits for its turn, so one more beside it would try for as long as the server is away.
- */
-function watchConnection(client: NodeRedisLike): { restart(): void; stop(): void } {
-  let isGreeting = false;
-  let stopTimer = (): void => undefined;
-  client.on('connect', () => {
-    isGreeting = true;
-  });
-  for (const event of ['ready', 'error']) {
-    client.on(event, () => {
-      isGreeting = false;
-    });
-  }
-  const connect = () => void client.connect().catch(() => undefined);
-  return {
-    restart: () => {
-      // Closed, or not yet connected: that is for its owner to change. Attempts to connect have a timer.
-      if (client.isOpen === false || !(client.isReady || isGreeting)) return;
-      const isUsed = client.isReady;
-      isGreeting = false;
-      client.destroy();
-      if (isUsed) connect();
-      else stopTimer = systemClock.startTimer(ENDED_MS, connect);
-    },
-    stop: () => stopTimer(),
-  };
-}
-
-/** `destroy` overlooks a socket that is still connecting; such a client would go on and stay connected. */
-function endOnConnect(client: NodeRedisLike): void {
-  client.on('connect', () => client.destroy());
 }
 
 /** A node-redis cluster client as a {@link RedisClient}. */
@@ -171,14 +135,20 @@ export function fromNodeRedisCluster(cluster: NodeRedisClusterLike): RedisClient
     return known;
   };
   let refreshing = false;
+  let refreshedAtMs = 0;
   return {
     isCluster: true,
     nodeOf: (slot) => nodeFor(cluster.slots[slot]?.master),
     nodeAt: (address) => nodeFor(cluster.nodeByAddress.get(address)),
     refresh: (failing) => {
       // Before the first map the client is asking anyway.
-      if (refreshing || cluster.nodeByAddress.size === 0) return;
+      if (cluster.nodeByAddress.size === 0) return;
+      if (refreshing) {
+        if (steadyMs() - refreshedAtMs > MAP_MAX_MS) giveUpNew(cluster);
+        return;
+      }
       refreshing = true;
+      refreshedAtMs = steadyMs();
       const done = () => {
         refreshing = false;
         // Its owner closed it meanwhile: version 5 makes new connections all the same.
@@ -203,6 +173,24 @@ export function fromNodeRedisCluster(cluster: NodeRedisClusterLike): RedisClient
   };
 }
 
+/** So long a new map may take, asking several nodes and connecting to those that are new included. */
+const MAP_MAX_MS = 1500;
+
+/** A map counts for the client as asked for until all its nodes are connected to: one out of reach would be the last. */
+function giveUpNew(cluster: NodeRedisClusterLike): void {
+  for (const shard of cluster.nodeByAddress.values()) if (shard.client?.isReady === false) forget(shard);
+}
+
+/** The next question to the cluster makes a new one. */
+function forget(shard: ShardLike): void {
+  const { client } = shard;
+  shard.client = undefined;
+  // Version 5 throws for one that has given up.
+  if (client === undefined || client.isOpen === false) return;
+  endOnConnect(client);
+  client.destroy();
+}
+
 /** Version 5 asks only who is named here, then the root nodes; version 6 then asks all that it knows. */
 function whomToAsk(cluster: NodeRedisClusterLike, failing: string | undefined): object | undefined {
   const shards = [...cluster.nodeByAddress.values()].filter(({ address }) => address !== failing);
@@ -220,13 +208,24 @@ function toNode(cluster: NodeRedisClusterLike, shard: ShardLike): RedisNode {
       return shard.client?.isReady === true;
     },
     send: (command) => (shard.client as NodeRedisLike).sendCommand(command, PLAIN),
-    reconnect: () => {
-      const { client } = shard;
-      // Forgotten first, so that the next question to the cluster makes a new one.
-      shard.client = undefined;
-      client?.destroy();
-    },
+    reconnect: () => forget(shard),
   };
+}
+
+/** A cluster client makes the connections to its nodes anew in any case. */
+function warningsFor({ socket }: { readonly socket?: object }): string[] {
+  const { reconnectStrategy, socketTimeout } = (socket ?? {}) as {
+    readonly reconnectStrategy?: unknown;
+    readonly socketTimeout?: number;
+  };
+  if (reconnectStrategy === false) {
+    return ['node-redis: reconnectStrategy is false, so that the first lost connection is the last; leave it out'];
+  }
+  if (reconnectStrategy !== undefined || !socketTimeout) return [];
+  return [
+    'node-redis: socketTimeout is set without a reconnectStrategy, so that the client ends for good when it was quiet ' +
+      'for so long; set one, as nodeRedisPreset does',
+  ];
 }
 
 const NOT_OPEN = 'the client is not open: its connect() was not called or failed, or it is closed';

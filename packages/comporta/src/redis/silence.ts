@@ -3,7 +3,7 @@ import type { RedisNode } from './client.js';
 /** A connection that owes an answer for so long is given up, though it still takes what is written ... */
 const SILENT_MS = 500;
 /** A connection that is being made for so long is begun anew: servers and boxes between may swallow a greeting. */
-const CONNECTING_MS = 3000;
+export const CONNECTING_MS = 3000;
 /** Given up at most this often, so that a dead server is not flooded with connections. */
 const AGAIN_MS = 1000;
 
