@@ -1,10 +1,14 @@
+import { type IoredisClusterLike, ioredisClusterPreset, redisStore } from 'comporta/redis';
+import { Cluster as Ioredis6 } from 'ioredis';
+import { Cluster as Ioredis5 } from 'ioredis5';
+import { Cluster as Iovalkey } from 'iovalkey';
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { monotonicUs } from '../cluster/monotonic.js';
 import { type Cluster, startCluster } from '../support/cluster.js';
 import { freePort } from '../support/ports.js';
 import { startProxy } from '../support/proxy.js';
 import { type Server, startServer } from '../support/servers.js';
-import { sleep } from '../support/wait.js';
+import { sleep, until } from '../support/wait.js';
 import { type Child, startChild } from './child.js';
 import { clientNames } from './clients.js';
 import type { Life, LifeArgs } from './life-child.js';
@@ -75,6 +79,14 @@ describe.each(clientNames)('%s', (client) => {
   });
 });
 
+type Place = { host: string; port: number };
+type Options = Omit<typeof ioredisClusterPreset, 'slotsRefreshInterval'> & { readonly slotsRefreshInterval: number };
+const clusterClients: readonly (readonly [string, new (nodes: Place[], options: Options) => IoredisClusterLike])[] = [
+  ['ioredis 6', Ioredis6],
+  ['ioredis 5', Ioredis5],
+  ['iovalkey', Iovalkey],
+];
+
 describe('a cluster', () => {
   let cluster: Cluster;
   beforeAll(async () => {
@@ -87,6 +99,31 @@ describe('a cluster', () => {
   test('a process that closes at once, while connecting to a cluster, ends by itself', async () => {
     await expectQuietEnd(child({}));
     await expectQuietEnd(child({ calls: 1 }));
+  });
+
+  test.each(clusterClients)('%s that is closed while it asks for the map of slots asks no more', async (_, Client) => {
+    const nodes = cluster.nodes.map(({ host, port }) => ({ host, port }));
+    const clients = Array.from(
+      { length: 4 },
+      () => new Client(nodes, { ...ioredisClusterPreset, slotsRefreshInterval: 1 }),
+    );
+    let asked = 0;
+    for (const client of clients) {
+      client.on('error', () => undefined);
+      redisStore(client);
+      await until(() => client.status === 'ready');
+      const { refreshSlotsCache } = client;
+      client.refreshSlotsCache = (done) => {
+        asked++;
+        refreshSlotsCache.call(client, done);
+      };
+    }
+    await until(() => asked > 20, { everyMs: 1 });
+    for (const client of clients) client.disconnect();
+    await sleep(300);
+    asked = 0;
+    await sleep(200);
+    expect(asked).toBe(0);
   });
 
   test('a process that used a cluster ends by itself, calls still under way', async () => {

@@ -231,11 +231,17 @@ describe('what listeners hear of one dead node among healthy ones', () => {
 });
 
 test('a node that owes five thousand answers is given no more questions', async () => {
-  const { store, limiter } = setUp();
+  const { clock, store, limiter } = setUp();
   store.nodes.a = silent;
   const waiting = Array.from({ length: 5000 }, () => limiter.decide('a1'));
   expect(waiting.every((answer) => answer instanceof Promise)).toBe(true);
   expect((await limiter.consume('a1')).degraded?.cause).toBe('overloaded');
   expect((await limiter.consume('b1')).degraded).toBeUndefined();
   expect(store.asked).toBe(5001);
+  // Some clients never tell what became of calls whose connection was lost.
+  clock.advance(31_000);
+  store.nodes.a = up;
+  expect((await limiter.consume('a1')).degraded?.cause).toBe('overloaded');
+  clock.advance(31_000);
+  expect((await limiter.consume('a1')).degraded).toBeUndefined();
 });

@@ -9,6 +9,7 @@ export interface IoredisPreset {
   readonly commandTimeout: number;
   readonly sentinelCommandTimeout: number;
   readonly disconnectTimeout: number;
+  readonly maxLoadingRetryTime: number;
   readonly keepAlive: number;
   readonly noDelay: true;
   readonly retryStrategy: (attempt: number) => number;
@@ -25,6 +26,8 @@ export const ioredisPreset: IoredisPreset = {
   sentinelCommandTimeout: 1000,
   // `disconnect()` keeps a process alive for so long when there is no connection to end.
   disconnectTimeout: 100,
+  // A server that loads its data says for how long still: up to ten seconds later it is asked again, otherwise.
+  maxLoadingRetryTime: 500,
   keepAlive: 5000,
   noDelay: true,
   retryStrategy: backOffMs,

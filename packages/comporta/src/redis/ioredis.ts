@@ -1,5 +1,5 @@
 import { ComportaError } from '../core/errors.js';
-import { nextTurn } from '../core/time.js';
+import { nextTurn, systemClock } from '../core/time.js';
 import type { RedisClient, RedisNode } from './client.js';
 
 /** A stream that can keep back what is written, to write it in one go. */
@@ -78,6 +78,7 @@ export function fromIoredisCluster(cluster: IoredisClusterLike): RedisClient {
   };
   for (const event of ['+node', '-node', 'refresh', 'ready']) cluster.on(event, read);
   read();
+  cluster.on('end', () => stopRefreshing(cluster));
   let refreshing = false;
   return {
     isCluster: true,
@@ -98,6 +99,17 @@ export function fromIoredisCluster(cluster: IoredisClusterLike): RedisClient {
     lastError: watchErrors(cluster as unknown as IoredisLike),
     close: async () => cluster.disconnect(),
   };
+}
+
+/** How often an ended Cluster that still asks for its map is looked at. */
+const LOOK_EVERY_MS = 20;
+
+/** Ended while it asks for the map, a Cluster plans the next question all the same, and so on for ever. */
+function stopRefreshing(cluster: IoredisClusterLike): void {
+  const inside = cluster as { readonly isRefreshing?: boolean; clearNodesRefreshInterval?(): void };
+  if (cluster.status !== 'end') return;
+  inside.clearNodesRefreshInterval?.();
+  if (inside.isRefreshing === true) systemClock.startTimer(LOOK_EVERY_MS, () => stopRefreshing(cluster));
 }
 
 interface Standing {

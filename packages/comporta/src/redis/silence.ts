@@ -26,14 +26,16 @@ interface Debt {
 export class SilenceWatch {
   /** Changed in place, for every call begins and ends here. */
   readonly #debts: WeakMap<RedisNode, Debt> = new WeakMap();
-  readonly #downSinceMs: Map<RedisNode, number> = new Map();
+  /** Some clients make a new one with every attempt to connect. */
+  readonly #downSinceMs: WeakMap<RedisNode, number> = new WeakMap();
+  #wasAnyDown = false;
   readonly #patience: WeakMap<RedisNode, Patience> = new WeakMap();
   readonly #givenUpAtMs: WeakMap<RedisNode, number> = new WeakMap();
 
   /** A command was given to a connection that was ready; somebody waits `waitMs` for its answer. */
   sent(node: RedisNode, nowMs: number, waitMs: number = SILENT_MS): void {
     this.#debtOf(node).sinceMs ??= nowMs;
-    if (this.#downSinceMs.size > 0) this.#downSinceMs.delete(node);
+    if (this.#wasAnyDown) this.#downSinceMs.delete(node);
     if (waitMs > SILENT_MS && waitMs >= this.#patienceMs(node, nowMs)) {
       this.#patience.set(node, { waitMs, untilMs: nowMs + waitMs });
     }
@@ -58,6 +60,7 @@ export class SilenceWatch {
   wasDown(node: RedisNode, nowMs: number): void {
     const sinceMs = Math.min(this.#downSinceMs.get(node) ?? nowMs, nowMs);
     this.#downSinceMs.set(node, sinceMs);
+    this.#wasAnyDown = true;
     // What a lost connection owed, the next does not owe.
     this.answered(node);
     if (nowMs - sinceMs >= CONNECTING_MS) this.#giveUp(node, nowMs);

@@ -2,7 +2,7 @@ import type { Clock } from '../core/time.js';
 import { type SharedCall, StoreError, type Waiter } from '../core/waiting.js';
 import type { MaybePromise, PolicyStore } from '../stores/store.js';
 import { type Race, withDeadline } from './deadline.js';
-import type { NodeHealth, Refusal, StoreHealth } from './health.js';
+import type { NodeHealth, Places, Refusal, StoreHealth } from './health.js';
 
 /** One call to the store, and what to make of either outcome. */
 export interface Ask<T, R> {
@@ -64,12 +64,12 @@ export class Asker {
     const name = this.nodeOf(ask.subject);
     const node = store.shardOf === undefined ? undefined : this.#health.node(name);
     const sentAtMs = toMs(clock);
-    const refusal = node?.enter(breakerMs, sentAtMs, limitMs);
-    if (refusal !== undefined) {
+    const places = node?.enter(breakerMs, sentAtMs, limitMs);
+    if (typeof places === 'string') {
       store.suspect?.(ask.subject);
-      return ask.onError(REFUSALS[refusal], name);
+      return ask.onError(REFUSALS[places], name);
     }
-    const inquiry = new Inquiry(ask, limitMs, this.#common, node, name, sentAtMs);
+    const inquiry = new Inquiry(ask, limitMs, this.#common, node, places, name, sentAtMs);
     let work: MaybePromise<T>;
     try {
       work = ask.start(inquiry);
@@ -102,6 +102,7 @@ class Inquiry<T, R> implements Race<T, R>, Waiter {
   readonly #ask: Ask<T, R>;
   readonly #common: Common;
   readonly #node: NodeHealth | undefined;
+  readonly #places: Places | undefined;
   readonly #name: string;
   readonly #sentAtMs: number;
 
@@ -110,6 +111,7 @@ class Inquiry<T, R> implements Race<T, R>, Waiter {
     timeoutMs: number,
     common: Common,
     node: NodeHealth | undefined,
+    places: Places | undefined,
     name: string,
     sentAtMs: number,
   ) {
@@ -119,6 +121,7 @@ class Inquiry<T, R> implements Race<T, R>, Waiter {
     this.#ask = ask;
     this.#common = common;
     this.#node = node;
+    this.#places = places;
     this.#name = name;
     this.#sentAtMs = sentAtMs;
   }
@@ -128,7 +131,7 @@ class Inquiry<T, R> implements Race<T, R>, Waiter {
   }
 
   onSettled(): void {
-    this.#node?.leave();
+    if (this.#places !== undefined) this.#places.taken--;
   }
 
   onValue(value: T): R {

@@ -11,6 +11,17 @@ export type Refusal = 'breaker-open' | 'overloaded';
 /** Calls that a node may owe an answer to. More would only queue behind it. */
 const IN_FLIGHT_MAX = 5000;
 
+/**
+ * A call that owes an answer for longer than this, up to twice as long, counts no more: some clients never tell what
+ * became of calls whose connection was lost.
+ */
+const OWING_MS = 30_000;
+
+/** Calls of one time that are not answered. */
+export interface Places {
+  taken: number;
+}
+
 /** Nodes that one process keeps in mind: more than this belong to no cluster, but old addresses add up. */
 const NODES_MAX = 4096;
 
@@ -18,7 +29,9 @@ const NODES_MAX = 4096;
 export class NodeHealth {
   readonly notices: Notices;
   readonly #breakers: NodeBreakers;
-  #inFlight = 0;
+  #places: Places = { taken: 0 };
+  #before: Places = { taken: 0 };
+  #sinceMs = 0;
 
   constructor(breakers: NodeBreakers, notices: Notices) {
     this.#breakers = breakers;
@@ -30,16 +43,18 @@ export class NodeHealth {
     return this.#breakers.state(limitMs);
   }
 
-  /** Takes a place for a call; {@link NodeHealth.leave} gives it back when the node has answered. */
-  enter(limitMs: number, nowMs: number, probeMs: number): Refusal | undefined {
-    if (this.#inFlight >= IN_FLIGHT_MAX) return 'overloaded';
+  /** Takes a place for a call, who counts it off what is returned when the node has answered. */
+  enter(limitMs: number, nowMs: number, probeMs: number): Refusal | Places {
+    const agoMs = Math.abs(nowMs - this.#sinceMs);
+    if (agoMs >= OWING_MS) {
+      this.#before = agoMs < 2 * OWING_MS ? this.#places : { taken: 0 };
+      this.#places = { taken: 0 };
+      this.#sinceMs = nowMs;
+    }
+    if (this.#places.taken + this.#before.taken >= IN_FLIGHT_MAX) return 'overloaded';
     if (this.#breakers.admit(limitMs, nowMs, probeMs) === 'refused') return 'breaker-open';
-    this.#inFlight++;
-    return undefined;
-  }
-
-  leave(): void {
-    this.#inFlight--;
+    this.#places.taken++;
+    return this.#places;
   }
 
   succeeded(limitMs: number, nowMs: number, sentAtMs: number): void {
