@@ -107,7 +107,7 @@ const LOOK_EVERY_MS = 20;
 /** Ended while it asks for the map, a Cluster plans the next question all the same, and so on for ever. */
 function stopRefreshing(cluster: IoredisClusterLike): void {
   const inside = cluster as { readonly isRefreshing?: boolean; clearNodesRefreshInterval?(): void };
-  if (cluster.status !== 'end') return;
+  if (!CLOSED.has(cluster.status)) return;
   inside.clearNodesRefreshInterval?.();
   if (inside.isRefreshing === true) systemClock.startTimer(LOOK_EVERY_MS, () => stopRefreshing(cluster));
 }
