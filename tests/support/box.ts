@@ -28,8 +28,10 @@ export class Box {
     this.#listener = createServer({ noDelay: true }, (client) => this.#take(client));
   }
 
+  /** How many are open now. */
   get open(): number {
-    return this.#open.size;
+    // One that is reset while it is taken never says that it is closed.
+    return [...this.#open].filter((client) => !client.destroyed).length;
   }
 
   async listen(port = 0): Promise<void> {
