@@ -176,7 +176,7 @@ export function fromNodeRedisCluster(cluster: NodeRedisClusterLike): RedisClient
 /** So long a new map may take, asking several nodes and connecting to those that are new included. */
 const MAP_MAX_MS = 1500;
 
-/** A map counts for the client as asked for until all its nodes are connected to: one out of reach would be the last. */
+/** A map counts as asked for until all its nodes are connected to: with one out of reach it would be the last. */
 function giveUpNew(cluster: NodeRedisClusterLike): void {
   for (const shard of cluster.nodeByAddress.values()) if (shard.client?.isReady === false) forget(shard);
 }
@@ -223,8 +223,8 @@ function warningsFor({ socket }: { readonly socket?: object }): string[] {
   }
   if (reconnectStrategy !== undefined || !socketTimeout) return [];
   return [
-    'node-redis: socketTimeout is set without a reconnectStrategy, so that the client ends for good when it was quiet ' +
-      'for so long; set one, as nodeRedisPreset does',
+    'node-redis: socketTimeout is set without a reconnectStrategy, so that the client ends for good when it was ' +
+      'quiet for so long; set one, as nodeRedisPreset does',
   ];
 }
 
