@@ -210,6 +210,9 @@ test('values of a key that has none, or other parts, are refused', () => {
   const refused = (policy: Partial<Policy>, message: string) =>
     expect(() => setUp([policy])).toThrow(expect.objectContaining({ message: expect.stringContaining(message) }));
   refused({ key: 'global', deny: { subjects: ['a'] } }, 'there is no key');
+  refused({ key: ['global'], deny: { subjects: ['a'] } }, 'there is no key');
+  refused({ deny: { subjects: ['2001:db8::1'] } }, 'names no subject "ip=2001:db8::1", but "ip=2001:db8::/64"');
+  refused({ key: ['header:x', 'ip'], deny: { subjects: [['a', 'b']] } }, 'go under addresses');
   refused({ key: ['ip', 'header:x'], deny: { subjects: ['a'] } }, 'a list of 2 texts');
   refused({ key: ['ip', 'header:x'], deny: { subjects: [['a']] } }, 'a list of 2 texts');
   expect(() => setUp([{}], { deny: { subjects: ['a'] } as never })).toThrow(

@@ -56,7 +56,22 @@ test.each([
 test.each([
   ['ip', '10.0.0.1', 'no subject of this key has the name "10.0.0.1"', 'named ip=VALUE: write "ip=10.0.0.1"'],
   ['header:X-Key', 'k1', 'no subject of this key has the name "k1"', 'header.x-key=VALUE: write "header.x-key=k1"'],
-  ['global', 'everybody', 'no subject of this key has the name "everybody"', 'its subjects are named global'],
+  ['global', 'everybody', 'no subject of this key has the name "everybody"', 'are named global: write "global"'],
+  ['global', 'global=everybody', 'has the name "global=everybody"', 'its subjects are named global: write "global"'],
+  ['ip', 'ip=2001:db8::1', 'no subject of this key has the name "ip=2001:db8::1"', 'write "ip=2001:db8::/64"'],
+  ['ip', 'ip=2001:DB8:0::2', 'has the name "ip=2001:DB8:0::2"', 'write "ip=2001:db8::/64"'],
+  ['ip', '"2001:db8::1"', 'has the name "2001:db8::1"', 'write "ip=2001:db8::/64"'],
+  ['ip', 'ip=2001:db8::1/64', 'has the name', 'write "ip=2001:db8::/64"'],
+  ['ip', 'ip=2001:db8::/48', 'has the name', 'write "ip=2001:db8::/64"'],
+  ['ip', 'ip=::ffff:10.0.0.1', 'has the name', 'write "ip=10.0.0.1"'],
+  ['ip', 'ip=10.0.0.1:80', 'has the name', 'write "ip=10.0.0.1"'],
+  ['ip', 'ip=10.0.0.0/24', 'has the name', 'named ip=VALUE'],
+  ['ip', 'ip=bogus', 'has the name "ip=bogus"', 'named ip=VALUE'],
+  ['ip', 'bogus', 'has the name "bogus"', 'named ip=VALUE'],
+  ['header:X-Key', 'header.x-key=', 'has the name', 'named header.x-key=VALUE'],
+  ['[ip, header:X-Key]', '"ip=2001:db8::1,header.x-key"', 'has the name', 'write "ip=2001:db8::/64,header.x-key"'],
+  ['[ip, header:X-Key]', '"ip,header.x-key"', 'has the name', 'named ip=VALUE,header.x-key=VALUE'],
+  ['[ip, header:X-Key]', '"ip,header.x-key=50%"', 'has the name', 'named ip=VALUE,header.x-key=VALUE'],
   ['[ip, header:X-Key]', 'k1', 'no subject of this key', 'named ip=VALUE,header.x-key=VALUE'],
 ])('with key: %s a split subject %s is refused with the name it has', (key, subject, message, hint) => {
   const loaded = load(`{ parts: 8, subjects: [${subject}] }`, `    key: ${key}\n`);
@@ -74,10 +89,19 @@ test.each([
 
 test.each([
   ['ip', 'ip=10.0.0.1'],
+  ['ip', 'ip=2001:db8::/64'],
+  ['ip', 'ip=2002:a00:1::/48'],
+  ['header:X-Key', '"header.x-key=50%"'],
+  ['[ip, header:X-Key]', '"ip,header.x-key=50%25%2C"'],
   ['global', 'global'],
   ['ip', 'anonymous'],
   ['[ip, header:X-Key]', '"ip=10.0.0.1,header.x-key=k1"'],
   ['[ip, header:X-Key]', '"ip=10.0.0.1,header.x-key"'],
 ])('with key: %s a split subject may be %s', (key, subject) => {
   expect(load(`{ parts: 8, subjects: [${subject}] }`, `    key: ${key}\n`)).toHaveProperty('config');
+});
+
+test('how many bits of an address count is what the file says', () => {
+  const loaded = load('{ parts: 8, subjects: [ip=2001:db8::/64] }', '    key: ip\n', 'memory\nipv6Prefix: 56');
+  expect(loaded).toMatchObject({ problems: [{ hint: expect.stringContaining('write "ip=2001:db8::/56"') }] });
 });

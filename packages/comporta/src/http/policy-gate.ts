@@ -54,7 +54,8 @@ export class PolicyGate<Request> implements Gate<Request> {
 
   constructor(options: GateOptions<Request>) {
     const report = createReport(options.onError);
-    const context = { report, clientOf: createReportedClientOf(options, report) };
+    const { ipv6Prefix } = options;
+    const context = { report, clientOf: createReportedClientOf(options, report), ipv6Prefix };
     const compiled = compilePolicies(options.policies, context);
     this.#isAllowed = compileAccess(options.allow, 'allow', undefined, context);
     this.#isDenied = compileAccess(options.deny, 'deny', undefined, context);
@@ -90,7 +91,7 @@ export class PolicyGate<Request> implements Gate<Request> {
 
   subjectOf(policy: string, values: readonly string[]): string | undefined {
     const rule = this.#rules.find(({ limiter }) => limiter.policy === policy);
-    return rule && subjectOfParts(rule.policy.key ?? 'ip', values, this.#options.ipv6Prefix ?? 64);
+    return rule && subjectOfParts(rule.policy.key ?? 'ip', values, this.#options.ipv6Prefix);
   }
 
   settled(): Promise<void> {

@@ -28,13 +28,16 @@ export interface Client {
 /** Finds the client of a request; `undefined` when nobody can tell. */
 export type ClientOf = (view: RequestView) => Client | undefined;
 
+/** What one IPv6 client owns, usually. */
+const IPV6_PREFIX = 64;
+
 /** Answers remembered: enough for the busy clients, and bounded, because long headers are read afresh. */
 const MEMO_MAX = 2048;
 const MEMO_LENGTH_MAX = 128;
 
 /** Makes a {@link ClientOf}; throws `ERR_PROXIES` or `ERR_OPTION` naming the option that cannot be meant. */
 export function createClientOf(options: ClientIpOptions = {}): ClientOf {
-  const { trustedProxies = [], forwardedHeader = 'x-forwarded-for', ipv6Prefix = 64 } = options;
+  const { trustedProxies = [], forwardedHeader = 'x-forwarded-for', ipv6Prefix = IPV6_PREFIX } = options;
   const trusts = parseProxies(trustedProxies);
   const header = checkHeader(forwardedHeader);
   checkPrefix(ipv6Prefix);
@@ -73,6 +76,12 @@ function forwardedClient(
       ? remembered(`${view.peerAddress ?? ''} ${value}`)
       : find(view.peerAddress, values);
   };
+}
+
+/** Name of the client that an address, with or without a port, is of; `undefined` for other texts. */
+export function clientNameOf(address: string, ipv6Prefix: number = IPV6_PREFIX): string | undefined {
+  const bytes = parseNode(address);
+  return bytes === undefined ? undefined : formatClient(bytes, ipv6Prefix);
 }
 
 function checkHeader(header: unknown): string {

@@ -17,7 +17,8 @@ export type Key<Request = unknown> = KeySource | readonly KeySource[] | ((view: 
  * or are `global`, so no client can be put here or come here by a value that it chose.
  */
 export const ANONYMOUS = 'anonymous';
-const GLOBAL = 'global';
+/** The one subject of everybody. */
+export const GLOBAL = 'global';
 
 const SOURCES_MAX = 8;
 const SOURCES = 'ip, header:NAME, cookie:NAME, jwt:CLAIM, query:NAME, path:PARAM';
@@ -66,7 +67,7 @@ export function compileKey<Request>(key: Key<Request>, context: KeyContext): Sub
  * when the key can have none such.
  */
 export function subjectOfValue(key: Key<never>, value: unknown): string | undefined {
-  if (key === GLOBAL) return undefined;
+  if (subjectForm(key) === GLOBAL) return undefined;
   if (typeof key === 'function') return isFilled(value) ? `key=${value}` : undefined;
   const prefixes = [key].flat().map(prefixOf);
   const values = prefixes.length === 1 ? [value].flat() : value;
@@ -82,15 +83,34 @@ export function subjectForm(key: Key<never>): string {
   return sources[0] === GLOBAL ? GLOBAL : sources.map((source) => `${prefixOf(source)}=VALUE`).join();
 }
 
-/** Whether a key can name a subject so. */
-export function canBeSubject(key: Key<never>, subject: string): boolean {
-  if (subjectForm(key) === GLOBAL) return subject === GLOBAL;
-  if (subject === ANONYMOUS) return true;
-  const starts = typeof key === 'function' ? ['key'] : [key].flat().map(prefixOf);
-  const isOf = (text: string | undefined, start: string): boolean => text?.startsWith(`${start}=`) === true;
-  if (starts.length === 1) return isOf(subject, starts[0] as string);
+/** Names the client that an address is of, as {@link KeyContext.clientIp} does; `undefined` for other texts. */
+export type NameOfAddress = (address: string) => string | undefined;
+
+/** How a key names the subject that a text stands for; `undefined` when it names none so, nor one like it. */
+export function subjectAsNamed(key: Key<never>, subject: string, nameOf: NameOfAddress): string | undefined {
+  if (subjectForm(key) === GLOBAL) return subject === GLOBAL ? subject : undefined;
+  if (subject === ANONYMOUS) return subject;
+  const prefixes = typeof key === 'function' ? ['key'] : [key].flat().map(prefixOf);
+  if (prefixes.length === 1) return partAsNamed(subject, prefixes[0] as string, nameOf);
   const parts = subject.split(',');
-  return parts.length === starts.length && starts.every((start, i) => parts[i] === start || isOf(parts[i], start));
+  if (parts.length !== prefixes.length || parts.every((part, i) => part === prefixes[i])) return undefined;
+  const named = parts.map((part, i) => (part === prefixes[i] ? part : joinedAsNamed(part, prefixes[i] ?? '', nameOf)));
+  return named.includes(undefined) ? undefined : named.join();
+}
+
+/** A percent sign is only ever written by the escape. */
+function joinedAsNamed(part: string, prefix: string, nameOf: NameOfAddress): string | undefined {
+  return /%(?!25|2C)/.test(part.slice(prefix.length)) ? undefined : partAsNamed(part, prefix, nameOf);
+}
+
+function partAsNamed(part: string, prefix: string, nameOf: NameOfAddress): string | undefined {
+  const start = `${prefix}=`;
+  if (!part.startsWith(start) || part === start) return undefined;
+  if (prefix !== 'ip') return part;
+  const [address = '', bits] = part.slice(start.length).split(/(?=\/)/);
+  const name = nameOf(address);
+  // A network is no client, except that of IPv6 which is one.
+  return name === undefined || (bits !== undefined && !name.includes('/')) ? undefined : start + name;
 }
 
 const isFilled = (value: unknown): value is string => typeof value === 'string' && value !== '';

@@ -1,9 +1,17 @@
 import { ComportaError, show } from '../core/errors.js';
 import { unawaited } from '../core/unawaited.js';
-import type { ClientOf } from '../identity/client-name.js';
+import { type ClientOf, clientNameOf } from '../identity/client-name.js';
 import { formatIp, mask, ownerOf } from '../identity/ip-text.js';
 import { hasGoodBits, type Network, NetworkSet, namedNetworks, parseNetwork } from '../identity/networks.js';
-import { type Key, type KeyContext, messageOf, subjectOfValue } from '../identity/subject.js';
+import {
+  GLOBAL,
+  type Key,
+  type KeyContext,
+  messageOf,
+  subjectAsNamed,
+  subjectForm,
+  subjectOfValue,
+} from '../identity/subject.js';
 import type { RequestView } from '../identity/view.js';
 import type { AccessList } from './policy.js';
 import { refusal } from './refusal.js';
@@ -13,6 +21,7 @@ export type IsListed<Request = unknown> = (view: RequestView<Request>, subject: 
 
 interface AccessContext {
   readonly clientOf: ClientOf;
+  readonly ipv6Prefix?: number | undefined;
   readonly report: KeyContext['report'];
 }
 
@@ -34,7 +43,7 @@ export function compileAccess<Request>(
   const [unknown] = Object.keys(others);
   if (unknown !== undefined) throw refusal(`${field}.${unknown}`, `unknown; expected ${FORMS}`);
   const isAddress = byAddress(networksOf(addresses ?? [], `${field}.addresses`, true), context.clientOf);
-  const known = subjectsOf(subjects ?? [], `${field}.subjects`, key);
+  const known = subjectsOf(subjects ?? [], `${field}.subjects`, key, context.ipv6Prefix);
   if (known.size === 0) return isAddress;
   return addresses === undefined
     ? (_, subject) => known.has(subject)
@@ -79,9 +88,14 @@ function ofOwner({ bytes, bits }: Network): Network {
   return bits > hidden ? { bytes: owner, bits: bits - hidden } : { bytes, bits };
 }
 
-function subjectsOf<Request>(list: unknown, field: string, key: Key<Request> | undefined): ReadonlySet<string> {
+function subjectsOf<Request>(
+  list: unknown,
+  field: string,
+  key: Key<Request> | undefined,
+  ipv6Prefix: number | undefined,
+): ReadonlySet<string> {
   if (!Array.isArray(list)) throw refusal(field, `expected a list, got ${show(list)}`);
-  if (list.length > 0 && (key === undefined || key === 'global')) {
+  if (list.length > 0 && (key === undefined || subjectForm(key) === GLOBAL)) {
     throw refusal(field, 'there is no key whose values could stand here; only addresses can');
   }
   const parts = Array.isArray(key) ? key.length : 1;
@@ -89,8 +103,14 @@ function subjectsOf<Request>(list: unknown, field: string, key: Key<Request> | u
   return new Set(
     list.map((value: unknown, i) => {
       const subject = key === undefined ? undefined : subjectOfValue(key, value);
-      if (subject !== undefined) return subject;
-      throw refusal(`${field}[${i}]`, `expected ${expected}, got ${show(value)}`);
+      if (key === undefined || subject === undefined) {
+        throw refusal(`${field}[${i}]`, `expected ${expected}, got ${show(value)}`);
+      }
+      const named = subjectAsNamed(key, subject, (address) => clientNameOf(address, ipv6Prefix));
+      if (named === subject) return subject;
+      const fix = named === undefined ? '' : `, but ${show(named)}`;
+      const hint = 'addresses and networks go under addresses';
+      throw refusal(`${field}[${i}]`, `this key names no subject ${show(subject)}${fix}; ${hint}`);
     }),
   );
 }

@@ -1,13 +1,14 @@
 import { checkName } from '../algorithms/limits.js';
 import { ComportaError, show } from '../core/errors.js';
-import type { ClientOf } from '../identity/client-name.js';
+import { type ClientOf, clientNameOf } from '../identity/client-name.js';
 import {
-  canBeSubject,
   compileKey,
+  GLOBAL,
   type Key,
   type KeyContext,
   pathParamsOf,
   type SubjectOf,
+  subjectAsNamed,
   subjectForm,
   subjectOfValue,
 } from '../identity/subject.js';
@@ -40,6 +41,8 @@ export interface CompiledPolicy<Request = unknown> {
 /** What compiling policies needs from its caller. */
 export interface PolicyContext extends Pick<KeyContext, 'report'> {
   readonly clientOf: ClientOf;
+  /** As `clientOf` has it. */
+  readonly ipv6Prefix?: number | undefined;
 }
 
 /** Everything that a policy may say. */
@@ -113,7 +116,7 @@ function compilePolicy<Request>(
     isShadowed: compileShadow(policy, `${field}.shadow`),
   };
   checkPathParams(key, policy, field, 'key');
-  checkSplitSubjects(key, policy, `${field}.split.subjects`);
+  checkSplitSubjects(key, policy, `${field}.split.subjects`, context.ipv6Prefix);
   const { plan } = policy;
   if (typeof plan !== 'function' && plan !== undefined) {
     checkPathParams(typeof plan === 'string' ? plan : plan.by, policy, field, 'plan');
@@ -122,13 +125,24 @@ function compilePolicy<Request>(
 }
 
 /** Subjects that the key never names would stay whole, and nobody would know. */
-function checkSplitSubjects<Request>(key: Key<Request>, { split }: Policy<Request>, field: string): void {
+function checkSplitSubjects<Request>(
+  key: Key<Request>,
+  { split }: Policy<Request>,
+  field: string,
+  ipv6Prefix: number | undefined,
+): void {
   const subjects: unknown = split?.subjects;
+  const form = subjectForm(key);
+  const asNamed = (subject: string): string | undefined =>
+    subjectAsNamed(key, subject, (address) => clientNameOf(address, ipv6Prefix));
   for (const [i, subject] of (Array.isArray(subjects) ? subjects : []).entries()) {
-    if (typeof subject !== 'string' || canBeSubject(key, subject)) continue;
-    const named = subject.includes('=') ? undefined : subjectOfValue(key, subject);
-    const fix = `its subjects are named ${subjectForm(key)}${named === undefined ? '' : `: write ${show(named)}`}`;
-    throw refusal(`${field}[${i}]`, `no subject of this key has the name ${show(subject)}; ${fix}`);
+    const named = typeof subject === 'string' ? asNamed(subject) : subject;
+    if (named === subject) continue;
+    // The value alone may be meant.
+    const whole = subject.includes('=') ? undefined : subjectOfValue(key, subject);
+    const fix = form === GLOBAL ? GLOBAL : (named ?? (whole && asNamed(whole)));
+    const hint = `its subjects are named ${form}${fix === undefined ? '' : `: write ${show(fix)}`}`;
+    throw refusal(`${field}[${i}]`, `no subject of this key has the name ${show(subject)}; ${hint}`);
   }
 }
 
