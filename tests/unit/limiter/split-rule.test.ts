@@ -25,7 +25,8 @@ describe('a split that cannot be meant is refused with its field and a fix', () 
     ['another field', { parts: 8, shards: 8 }, 'split.shards', /unknown; there are parts, subjects/],
     ['one subject', { parts: 8, subjects: 'hot' }, 'split.subjects', /list of 1 to 1000 subjects, got "hot"/],
     ['no subjects', { parts: 8, subjects: [] }, 'split.subjects', /got 0/],
-    ['an empty subject', { parts: 8, subjects: [''] }, 'subject', /non-empty/],
+    ['an empty subject', { parts: 8, subjects: ['a', ''] }, 'split.subjects[1]', /expected a non-empty string, got ""/],
+    ['a subject that is no text', { parts: 8, subjects: [1] }, 'split.subjects[0]', /non-empty string, got 1/],
   ])('%s', (_, split, field, message) => {
     expect(refusal({ split: split as { parts: number } })).toMatchObject({
       field,
@@ -47,8 +48,9 @@ describe('a split that cannot be meant is refused with its field and a fix', () 
     expect(small).toMatchObject({ code: 'ERR_OPTION', field: 'split.parts' });
     expect(small.text).toContain('write at most 6 parts, or a limit of at least 128');
     const tiny = refusal({}, slidingWindow({ limit: 31, window: '1s' }));
-    expect(tiny.text).toMatch(/: a limit of at least 128$/);
-    expect(refusal({ plans: { free: slidingWindow({ limit: 10, window: '1s', id: 'x' }) } }).text).toContain('(x)');
+    expect(tiny.text).toMatch(/: write a limit of at least 128$/);
+    const plan = refusal({ plans: { free: slidingWindow({ limit: 10, window: '1s', id: 'x' }) } });
+    expect(plan.text).toContain('a limit (x of plan "free") of 10 in 8 parts leaves fewer');
   });
 
   test.each([
@@ -56,6 +58,7 @@ describe('a split that cannot be meant is refused with its field and a fix', () 
     ['prorate', quota({ limit: 1_000_000, per: 'month', from: '2026-12-20', prorate: true })],
   ])('%s', (name, limits) => {
     expect(refusal({}, limits)).toMatchObject({ field: 'split', text: expect.stringContaining(`used with ${name}`) });
+    expect(refusal({ plans: { free: limits } }).text).toMatch(new RegExp(`used with ${name}.* of plan "free"`));
   });
 
   test('a bucket whose rate cannot be divided exactly', () => {

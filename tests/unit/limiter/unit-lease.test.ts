@@ -4,6 +4,7 @@ import {
   fixedWindow,
   type Limiter,
   type LimiterOptions,
+  leaseBounds,
   type Store,
   slidingWindow,
   slidingWindowCounter,
@@ -436,6 +437,20 @@ describe('settings', () => {
     ['lease.strict', { limits: slidingWindowCounter({ limit: 9, window: 9 }), lease: { ...lease, strict: true } }],
   ])('%s of %j is refused', (field, options) => {
     expect(refusalOf(of(options))).toMatchObject({ code: 'ERR_OPTION', field });
+  });
+
+  test.each([
+    ['places', concurrency({ limit: 1000 }), {}],
+    ['a bucket that is strict', tokenBucket({ capacity: 1000, refill: 9, every: '1s' }), { strict: true }],
+    ['a strict counter', slidingWindowCounter({ limit: 1000, window: '1s' }), { strict: true }],
+    ['too much', slidingWindow({ limit: 1000, window: '1s' }), { maxOvershoot: '101%' }],
+  ])('the bounds of %s are refused as the limiter is', (_, limits, more) => {
+    const given = { ...lease, ...more };
+    const refused = refusalOf(() => leaseBounds(limits, given));
+    expect(refused).toMatchObject({ code: 'ERR_OPTION', text: expect.stringMatching(/^lease/) });
+    expect(refused).toEqual(refusalOf(of({ limits, lease: given })));
+    const plans = { pro: limits };
+    if (!('maxOvershoot' in more)) expect(refusalOf(of({ plans, lease: given })).text).toContain(' of plan "pro"');
   });
 
   test.each([

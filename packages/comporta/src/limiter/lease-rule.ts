@@ -5,7 +5,7 @@ import { type Duration, durationMs } from '../core/duration.js';
 import { ComportaError, show } from '../core/errors.js';
 import type { Plan } from '../stores/store.js';
 import type { LimiterOptions } from './limiter.js';
-import { limitsOf } from './plan.js';
+import { type allLimits, limitsOf } from './plan.js';
 
 /** Units fetched ahead for hot subjects: see {@link LimiterOptions.lease}. */
 export interface LeaseSettings {
@@ -53,7 +53,7 @@ const BOUNDED: readonly string[] = ['fixedWindow', 'quota'];
 const ASKED = ['overrides', 'revision'] as const;
 
 /** The leases of a policy with these limits, its plans' among them; throws `ERR_OPTION` for what cannot be meant. */
-export function checkLease(options: LimiterOptions, all: readonly Plan['limits'][]): LeaseRule | undefined {
+export function checkLease(options: LimiterOptions, all: ReturnType<typeof allLimits>): LeaseRule | undefined {
   if (options.lease === undefined) return undefined;
   const clash = ASKED.find((name) => options[name] !== undefined && options[name] !== false);
   if (clash !== undefined) throw refusal('lease', `cannot be used with ${clash}: only the store knows who has others`);
@@ -61,13 +61,15 @@ export function checkLease(options: LimiterOptions, all: readonly Plan['limits']
     throw refusal('lease', 'cannot be used with blocks after refusals, which only the store counts; blocks: true can');
   }
   const rule = ruleOf(options.lease);
-  for (const limit of all.flat()) checkLimit(limit, rule);
+  for (const { limit, whose } of all) checkLimit(limit, rule, whose);
   return rule;
 }
 
 /** What leases add to each limit at most; throws a `ComportaError` for what cannot be meant. */
 export function leaseBounds(limits: LimiterOptions['limits'], lease: LeaseSettings): readonly LeaseBound[] {
-  return boundsOf(limitsOf(limits, 'limits'), ruleOf(lease));
+  const [all, rule] = [limitsOf(limits, 'limits'), ruleOf(lease)];
+  for (const limit of all) checkLimit(limit, rule);
+  return boundsOf(all, rule);
 }
 
 /** Of a policy's limits and of those of its plans: where they share an id, the larger. */
@@ -108,12 +110,15 @@ function unitsAbove(limit: Limit, rule: LeaseRule): number {
 
 const isLog = ({ algorithm }: Limit): boolean => algorithm.name === 'slidingWindow';
 
-function checkLimit(limit: Limit, { isStrict }: LeaseRule): void {
+function checkLimit(limit: Limit, { isStrict }: LeaseRule, whose = ''): void {
   const { name, holds } = limit.algorithm;
-  if (holds) throw refusal('lease', `cannot be used with ${name}: a place is held by one request, not fetched ahead`);
+  if (holds) {
+    const why = 'a place is held by one request, not fetched ahead';
+    throw refusal('lease', `cannot be used with ${name}${whose}: ${why}`);
+  }
   if (!isStrict || isLog(limit) || BOUNDED.includes(name)) return;
   const which = ['slidingWindow', ...BOUNDED].join(', ');
-  throw refusal('lease.strict', `cannot be kept by ${name}, only by ${which}; leave strict out`);
+  throw refusal('lease.strict', `cannot be kept by ${name}${whose}, only by ${which}; leave strict out`);
 }
 
 function ruleOf(lease: LeaseSettings): LeaseRule {

@@ -43,6 +43,17 @@ export function plansOf({ plans = {} }: LimiterOptions, own: Plan['limits']): Re
   );
 }
 
+/** Each limit of a policy, and in words whose it is: nothing for the policy's own. */
+export function allLimits(
+  own: Plan['limits'],
+  plans: ReadonlyMap<string, Plan['limits']>,
+): readonly { readonly limit: Plan['limits'][number]; readonly whose: string }[] {
+  const ofPlans = [...plans].flatMap(([name, limits]) =>
+    limits.map((limit) => ({ limit, whose: ` of plan ${show(name)}` })),
+  );
+  return [...own.map((limit) => ({ limit, whose: '' })), ...ofPlans];
+}
+
 /** One id is one count: two algorithms cannot share it. */
 function checkIds(own: Plan['limits'], limits: Plan['limits'], field: string): void {
   const clash = limits.find(({ id, algorithm }) =>

@@ -1,10 +1,9 @@
 import type { Limit } from '../algorithms/algorithm.js';
 import { sharedLimit } from '../algorithms/share.js';
 import { ComportaError, show } from '../core/errors.js';
-import { checkSubject } from '../stores/keyspace.js';
 import type { Plan } from '../stores/store.js';
 import type { LimiterOptions } from './limiter.js';
-import { limitsOf } from './plan.js';
+import { type allLimits, limitsOf } from './plan.js';
 
 /** Subjects that live in several parts: see {@link LimiterOptions.split}. */
 export interface SplitSettings {
@@ -35,7 +34,7 @@ const FIELDS: readonly string[] = ['parts', 'subjects'];
 const WHOLE = ['overrides', 'revision', 'blocks'] as const;
 
 /** The split of a policy with these limits, its plans' among them; throws `ERR_OPTION` for what cannot be meant. */
-export function checkSplit(options: LimiterOptions, all: readonly Plan['limits'][]): SplitSettings | undefined {
+export function checkSplit(options: LimiterOptions, all: ReturnType<typeof allLimits>): SplitSettings | undefined {
   const { split } = options;
   if (split === undefined) return undefined;
   const clash = WHOLE.find((name) => options[name] !== undefined && options[name] !== false);
@@ -43,7 +42,7 @@ export function checkSplit(options: LimiterOptions, all: readonly Plan['limits']
     throw refusal('split', `cannot be used with ${clash}, which a subject has in one place; give them a policy each`);
   }
   checkSettings(split);
-  for (const limit of all.flat()) checkLimit(limit, split.parts);
+  for (const { limit, whose } of all) checkLimit(limit, split.parts, whose);
   return split;
 }
 
@@ -73,28 +72,34 @@ function checkSettings(split: SplitSettings): void {
     const given = Array.isArray(subjects) ? subjects.length : show(subjects);
     throw refusal('split.subjects', `expected a list of 1 to ${SUBJECTS_MAX} subjects, got ${given}`);
   }
-  for (const subject of subjects) checkSubject(subject);
+  for (const [i, subject] of subjects.entries()) {
+    if (typeof subject === 'string' && subject !== '') continue;
+    throw refusal(`split.subjects[${i}]`, `expected a non-empty string, got ${show(subject)}`);
+  }
 }
 
-function checkLimit(limit: Plan['limits'][number], parts: number): void {
+function checkLimit(limit: Plan['limits'][number], parts: number, whose = ''): void {
   const { id, limit: whole, algorithm, settings } = limit;
   if (algorithm.holds) {
     const why = "a place that is freed is one part's, and who waits asks others";
-    throw refusal('split', `cannot be used with ${algorithm.name}: ${why}`);
+    throw refusal('split', `cannot be used with ${algorithm.name}${whose}: ${why}`);
   }
   if (settings.prorate === true) {
-    throw refusal('split', `cannot be used with prorate (${id}): a short first period has too little for each part`);
+    throw refusal(
+      'split',
+      `cannot be used with prorate (${id}${whose}): a short first period has too little for each part`,
+    );
   }
   if (whole === 0) return;
   if (Math.floor(whole / parts) < LEAST_SHARE) {
     const most = Math.floor(whole / LEAST_SHARE);
-    const fewer = most < 2 ? '' : `write at most ${most} parts, or `;
-    const fix = `${fewer}a limit of at least ${parts * LEAST_SHARE}`;
-    const message = `a limit (${id}) of ${whole} in ${parts} parts leaves fewer than ${LEAST_SHARE} for each: ${fix}`;
-    throw refusal('split.parts', message);
+    const fewer = most < 2 ? '' : `at most ${most} parts, or `;
+    const fix = `write ${fewer}a limit of at least ${parts * LEAST_SHARE}`;
+    const left = `leaves fewer than ${LEAST_SHARE} for each`;
+    throw refusal('split.parts', `a limit (${id}${whose}) of ${whole} in ${parts} parts ${left}: ${fix}`);
   }
   if (isDivided(limit, parts)) return;
-  throw refusal('split', `the limit ${id} is too large to be divided exactly; choose a smaller capacity`);
+  throw refusal('split', `the limit ${id}${whose} is too large to be divided exactly; choose a smaller capacity`);
 }
 
 /** The rate of a very large bucket stays whole in its parts: together they would be faster than it. */
