@@ -37,6 +37,7 @@ test('each action of keys does at a running server what it says', async () => {
   await consume();
   expect(await json('inspect')).toMatchObject({ allowed: true, limits: [{ remaining: 9 }] });
   expect(await json('refund', '--amount', '1')).toMatchObject({ limits: [{ remaining: 10 }] });
+  expect((await keys(admin, 'refund', ['--amount', '40'])).output).toMatch(/^given back {5}up to 40: never more/m);
   expect(await json('block', '--for', '1h')).toMatchObject({ blocked: true });
   expect(await consume()).toMatchObject({ reason: 'blocked' });
   expect(await json('unblock')).toMatchObject({ wasBlocked: true });

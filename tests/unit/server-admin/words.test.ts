@@ -25,6 +25,8 @@ test.each([
   [['keys', 'inspect', '--policy', 'p', '--subject', 's', '--token', 'x'], "Unknown option '--token'"],
   [['keys', 'inspect', '--policy', 'p', '--subject', 's', '--token-file', '/nowhere'], '--token-file'],
   [['top', '--by', 'luck'], 'requests or refusals'],
+  [['keys', 'refund', '--policy', 'p', '--policy', 'q'], '--policy is given twice'],
+  [['keys', 'reset', '--policy', 'p', '--part', 'a', '--part', 'b', '--for', '1h'], 'takes no --for'],
 ])('%j is a wrong use, told before anybody is asked', async (words, message) => {
   const error = await run(words).catch((thrown: unknown) => thrown);
   expect(error).toBeInstanceOf(UsageError);

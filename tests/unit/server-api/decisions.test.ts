@@ -72,6 +72,10 @@ describe('consume', () => {
       subject: 'ip=2001:db8::/64,query.q=x%25y',
     });
     expect(await post('/v1/peek', { policy: 'everybody', subject: [] })).toMatchObject({ subject: 'global' });
+    expect(await post('/v1/peek', { policy: 'everybody', subject: ['global'] })).toMatchObject({
+      status: 400,
+      detail: expect.stringContaining('expected [], or the text "global"'),
+    });
   });
 
   test.each([

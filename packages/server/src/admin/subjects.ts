@@ -84,10 +84,10 @@ const unblock = jsonRoute({
 const refund = jsonRoute({
   path: '/admin/subjects/refund',
   role: 'operate',
-  summary: 'Gives back the newest use of a subject, never more than it has used.',
+  summary: 'Gives back the newest use of a subject, never more than it has used; of a split one in each of its parts.',
   body: z.strictObject({
     ...named,
-    amount: whole(1).describe('How much.'),
+    amount: whole(1).describe('How much at most.'),
     plan: planName.optional().describe('Plan whose limits are meant, where the policy has plans.'),
   }),
   example: { ...sample, amount: 1 },

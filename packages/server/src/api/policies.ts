@@ -51,7 +51,11 @@ export class Policies {
     if (subject !== undefined) return subject;
     const key = [settings?.key ?? 'ip'].flat().join(', ');
     const field = formatPath(path);
-    throw new Refusal(400, `${field}: expected the values of the policy's key: ${key}`, { field });
+    const expected =
+      key === 'global'
+        ? 'expected [], or the text "global": the policy\'s key is global, which has no values'
+        : `expected the values of the policy's key: ${key}`;
+    throw new Refusal(400, `${field}: ${expected}`, { field });
   }
 }
 

@@ -58,9 +58,13 @@ export function readArguments(command: Command, words: readonly string[]): Value
   const options = { ...command.options, help: { type: 'boolean', short: 'h' } } as const;
   try {
     const allowPositionals = command.takesWord === true;
-    const { values, positionals } = parseArgs({ args: [...words], options, strict: true, allowPositionals });
+    const asked = { args: [...words], options, strict: true, allowPositionals, tokens: true } as const;
+    const { values, positionals, tokens } = parseArgs(asked);
     const [word, more] = positionals;
     if (more !== undefined) throw new Error(`Unexpected argument '${more}'`);
+    const given = tokens.flatMap((token) => (token.kind === 'option' ? [token.name] : []));
+    const twice = given.find((name, i) => given.indexOf(name) < i && command.options[name]?.multiple !== true);
+    if (twice !== undefined) throw new Error(`--${twice} is given twice`);
     return { ...(values as Values), ...(word !== undefined && { word }) };
   } catch (error) {
     const message = error instanceof Error ? (error.message.split('. ')[0] ?? '') : String(error);

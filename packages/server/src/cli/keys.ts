@@ -44,7 +44,8 @@ Usage: comporta keys inspect --policy P --subject S
   --subject TEXT      the subject as decisions and comporta top name it
   --part VALUE        instead: a value of the policy's key; once for each, in its order
   --for TIME          how long, such as 10m or 1h30m
-  --amount N          how much is given back
+  --amount N          how much is given back at most: never more than was used, of a split
+                      subject in each of its parts
   --plan NAME         plan of the policy
   --limits JSON       a limit or a list of limits, written as in the file
   --json              print the answer as JSON
@@ -64,7 +65,8 @@ async function runKeys(values: Values): Promise<number> {
   const client = adminClient('keys', values);
   try {
     const answer = (await client.ask(`/admin/subjects/${action}`, body)) as Readonly<Record<string, unknown>>;
-    process.stdout.write(values.json === true ? `${JSON.stringify(answer, undefined, 2)}\n` : described(answer));
+    const told = action === 'refund' ? { ...answer, 'given back': givenBack(values) } : answer;
+    process.stdout.write(values.json === true ? `${JSON.stringify(answer, undefined, 2)}\n` : described(told));
     return 0;
   } catch (error) {
     if (!(error instanceof AdminError)) throw error;
@@ -125,6 +127,10 @@ function overrideOf({ plan, limits }: Values): object {
     throw new UsageError('keys: --limits takes JSON, such as {"fixedWindow": {"limit": 5, "window": "1m"}}');
   }
 }
+
+/** Stores do not tell how much it was. */
+const givenBack = ({ amount }: Values): string =>
+  `up to ${amount}: never more than was used, of a split subject in each of its parts`;
 
 /** One aligned line for each fact. */
 function described(answer: Readonly<Record<string, unknown>>): string {

@@ -1,7 +1,7 @@
 import { nearest } from '../config/nearest.js';
 import { FIGURES, keepsEntries } from '../plan/figures.js';
 import { type LeasePlan, leaseFor } from '../plan/lease.js';
-import { type Demand, type PlannedLimit, planFor } from '../plan/plan.js';
+import { type Demand, type Plan, type PlannedLimit, planFor } from '../plan/plan.js';
 import { planText } from '../plan/report.js';
 import { type Command, UsageError, type Values } from './command.js';
 
@@ -62,6 +62,7 @@ function runPlan(values: Values): number {
     limit: values.limit === undefined ? undefined : quantity(values, 'limit'),
   };
   const made = planFor(demand);
+  checkLimitUse(values, made);
   const json = { ...made, ...(lease && { lease }) };
   process.stdout.write(values.json === true ? `${JSON.stringify(json, null, 2)}\n` : planText(demand, made, lease));
   return 0;
@@ -89,10 +90,21 @@ function leaseOf(
   const [, digits, unit] = /^(\d+(?:\.\d+)?)(%?)$/.exec(lease) ?? [];
   const most = Number(digits);
   const isRight = unit === '%' ? most > 0 && most <= 100 : Number.isInteger(most) && most >= 1;
-  if (!isRight) throw new UsageError(`plan: --lease expected a percentage such as 5%, or whole units, got "${lease}"`);
+  if (!isRight) {
+    const expected = 'a percentage such as 5%, up to 100%, or whole units from 1';
+    throw new UsageError(`plan: --lease expected ${expected}, got "${lease}"`);
+  }
   const maxOvershoot = unit === '%' ? { percent: most } : { units: most };
   const [limit, processes] = [quantity(values, 'limit'), quantity(values, 'processes')];
   return leaseFor({ maxOvershoot, limit, processes, hottestPerSecond });
+}
+
+/** It is for leases, and for the parts of a subject that is too hot for one master. */
+function checkLimitUse({ limit, lease, hottest }: Values, { isTooHot }: Plan): void {
+  if (limit === undefined || lease !== undefined || isTooHot) return;
+  const why =
+    hottest === undefined ? 'without --lease or --hottest' : 'without --lease: one master has --hottest whole';
+  throw new UsageError(`plan: --limit changes nothing ${why}`);
 }
 
 const QUANTITY = /^(\d+(?:\.\d+)?)([kMG]?)$/;
