@@ -52,7 +52,7 @@ describe.each(['express', 'fastify'] as const)('an application compiled by TypeS
     expect((await ask('{ greeting }')).answer.data).toEqual({ greeting: 'hello' });
     const { headers, answer } = await ask('{ greeting version }');
     expect(answer.data).toBeNull();
-    expect(answer.errors?.[0]?.message).toContain('queries allows 2 requests in any 1h. Try again in ');
+    expect(answer.errors?.[0]?.message).toContain('queries allows 2 requests in any hour. Try again in ');
     expect(answer.errors?.[0]?.extensions).toMatchObject({
       code: 'TOO_MANY_REQUESTS',
       retryAfterMs: expect.any(Number),

@@ -1,4 +1,12 @@
-import { type ComportaError, fixedWindow, memoryStore, slidingWindow, tokenBucket } from 'comporta';
+import {
+  type ComportaError,
+  fixedWindow,
+  memoryStore,
+  quota,
+  slidingWindow,
+  slidingWindowCounter,
+  tokenBucket,
+} from 'comporta';
 import { ANONYMOUS, createGate, type GateOptions, type Policy, type Verdict } from 'comporta/http';
 import { expect, test } from 'vitest';
 import { view } from '../identity/view.js';
@@ -43,7 +51,7 @@ test('a refusal is a problem that people and programs understand, and is never c
     type: 'https://iana.org/assignments/http-problem-types#quota-exceeded',
     title: 'Quota exceeded',
     status: 429,
-    detail: 'per-client allows 10 requests at once, refilled at 10 per 1s. Try again in 1 second.',
+    detail: 'per-client allows 10 requests at once, refilled at 10 per second. Try again in 1 second.',
     'violated-policies': ['per-client'],
   });
 });
@@ -54,7 +62,7 @@ test('denied 55 seconds into a minute, a client waits 5 seconds, and the body sa
   clock.advance(55_000);
   const verdict = check();
   expect(field(verdict, 'retry-after')).toBe('5');
-  expect(problem(verdict).detail).toBe('p allows 5 requests per 1m. Try again in 5 seconds.');
+  expect(problem(verdict).detail).toBe('p allows 5 requests per minute. Try again in 5 seconds.');
   clock.advance(4999);
   expect(field(check(), 'retry-after')).toBe('1');
   clock.advance(1);
@@ -67,7 +75,7 @@ test('of two exhausted limits the one with the longer wait is named, and waiting
   const { clock, check } = setUp([{ name: 'api', limits: [hourly, daily] }]);
   for (let i = 0; i < 10; i++) check();
   expect(problem(check())).toMatchObject({
-    detail: 'api allows 10 requests per 1h. Try again in 1 hour.',
+    detail: 'api allows 10 requests per hour. Try again in 1 hour.',
     'violated-policies': ['api.hourly'],
   });
   clock.advance(3_600_000);
@@ -75,7 +83,7 @@ test('of two exhausted limits the one with the longer wait is named, and waiting
   const verdict = check();
   expect(field(verdict, 'retry-after')).toBe(`${23 * 3600}`);
   expect(problem(verdict)).toMatchObject({
-    detail: 'api allows 20 requests per 1d. Try again in 23 hours.',
+    detail: 'api allows 20 requests per day. Try again in 23 hours.',
     'violated-policies': ['api.hourly', 'api.daily'],
   });
   expect(items(field(verdict, 'ratelimit'))).toEqual({
@@ -98,7 +106,7 @@ test('of two policies that refuse, the one with the longer wait is explained, wh
     const verdict = check();
     expect(field(verdict, 'retry-after')).toBe('60');
     expect(problem(verdict)).toMatchObject({
-      detail: 'slow allows 1 request in any 1m. Try again in 60 seconds.',
+      detail: 'slow allows 1 request in any minute. Try again in 60 seconds.',
       'violated-policies': policies.map(({ name }) => name),
     });
   }
@@ -150,6 +158,18 @@ test('a cost that never fits is refused without a time to come back', () => {
     'p allows 2 requests in any 10s. This request costs 3 and can never be admitted.',
   );
   expect(field(verdict, 'ratelimit')).toBe('"p";r=2;t=10');
+});
+
+test.each([
+  [tokenBucket({ capacity: 2, refill: 1, every: 1500 }), 'allows 2 requests at once, refilled at 1 per 1500ms.'],
+  [tokenBucket({ capacity: 2, refill: 1, every: '60s' }), 'allows 2 requests at once, refilled at 1 per minute.'],
+  [fixedWindow({ limit: 2, window: '7d' }), 'allows 2 requests per week.'],
+  [slidingWindowCounter({ limit: 2, window: '1s' }), 'allows 2 requests in any second.'],
+  [quota({ limit: 2, every: '1 week', from: '2026-01-01' }), 'allows 2 requests per week.'],
+  [quota({ limit: 2, per: 'month' }), 'allows 2 requests per month.'],
+])('a period of one unit is told by its name, any other by its length', (of, words) => {
+  const { check } = setUp([{ name: 'p', limits: of }]);
+  expect(problem(check({}, 3)).detail).toMatch(`p ${words}`);
 });
 
 test('several policies: all apply, one refusal charges none of them, and the list carries all', () => {

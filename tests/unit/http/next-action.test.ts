@@ -33,7 +33,7 @@ describe('a server action', () => {
     const error: unknown = await add(5, 6).catch((thrown) => thrown);
     expect(error).toBeInstanceOf(ActionRefusedError);
     expect(error).toMatchObject({ name: 'ActionRefusedError', status: 429, retryAfterSeconds: 86_400 });
-    expect((error as Error).message).toBe('default allows 2 requests per 1d. Try again in 1 day.');
+    expect((error as Error).message).toBe('default allows 2 requests per day. Try again in 1 day.');
     address = '203.0.113.10';
     expect(await add(5, 6)).toBe(11);
   });

@@ -40,7 +40,7 @@ test('the fields and the words of a refusal are those of the plan that decided',
     expect(items(field(verdict, 'ratelimit'))).toMatchObject({ p: { r: i } });
   }
   const refused = await check({ 'x-key': 'b', 'x-plan': 'pro' });
-  expect(detail(refused)).toBe('p allows 3 requests per 1m. Try again in 60 seconds.');
+  expect(detail(refused)).toBe('p allows 3 requests per minute. Try again in 60 seconds.');
   expect(JSON.parse(refused.body)['violated-policies']).toEqual(['p']);
 });
 

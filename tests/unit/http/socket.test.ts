@@ -169,7 +169,7 @@ describe('ws', () => {
     clock.advance(1000);
     for (const text of ['d', 'e', 'f', 'g', 'h', 'i']) client.send(text);
     const [code, reason] = await once(client, 'close');
-    expect([code, String(reason)]).toEqual([1008, 'default allows 1 request in any 1s. Try again in 1 second.']);
+    expect([code, String(reason)]).toEqual([1008, 'default allows 1 request in any second. Try again in 1 second.']);
     expect(heard.filter((text) => text.includes('429'))).toHaveLength(5);
     await until(() => got.length === 3, { what: 'the end' });
     expect(got).toEqual(['a', 'd', 'closed 1008']);

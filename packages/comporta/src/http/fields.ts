@@ -77,14 +77,30 @@ const requestsOf = ({ limit }: Described): string => `${limit} ${limit === 1 ? '
 const numbersOf = (state: LimitState): string =>
   `allows this caller ${requestsOf(state)} within ${formatDuration(state.windowMs)}`;
 
+const PERIODS: Readonly<Record<string, string>> = {
+  '1s': 'second',
+  '1m': 'minute',
+  '1h': 'hour',
+  '1d': 'day',
+  '1w': 'week',
+};
+
+/** What follows `per` and `in any`: `second`, `10s`. */
+function periodOf(ms: number): string {
+  const text = formatDuration(ms);
+  return PERIODS[text] ?? text;
+}
+
 function ruleOf(of: Limiter['limits'][number]): string {
   const { algorithm, settings, windowMs } = of;
   const requests = requestsOf(of);
   if (algorithm.holds) return `allows ${requests} at a time`;
   if (settings.capacity !== undefined && settings.refill !== undefined) {
-    const every = formatDuration(durationMs(settings.every, 'every'));
+    const every = periodOf(durationMs(settings.every, 'every'));
     return `allows ${requests} at once, refilled at ${settings.refill} per ${every}`;
   }
-  if (algorithm.name === 'quota') return `allows ${requests} per ${settings.per ?? settings.every}`;
-  return `allows ${requests} ${algorithm.name.startsWith('sliding') ? 'in any' : 'per'} ${formatDuration(windowMs)}`;
+  if (algorithm.name === 'quota') {
+    return `allows ${requests} per ${settings.per ?? String(settings.every).replace(/^1 /, '')}`;
+  }
+  return `allows ${requests} ${algorithm.name.startsWith('sliding') ? 'in any' : 'per'} ${periodOf(windowMs)}`;
 }
