@@ -66,10 +66,9 @@ export function wire(options: LimiterOptions, clock: Clock): Limiter {
   const holdMs = checkHold(options.hold);
   const plan = planOf(options);
   const plans = plansOf(options, plan.limits);
-  const all = [plan.limits, ...plans.values()];
-  const each = allLimits(plan.limits, plans);
-  const lease = checkLease(options, each);
-  const parts = checkSplit(options, each);
+  const all = allLimits(plan.limits, plans);
+  const lease = checkLease(options, all);
+  const parts = checkSplit(options, all);
   const events = new Emitter<LimiterEvents>();
   const store = options.store ?? memoryStore({ clock });
   if (store.kind === 'memory' && instances !== 'auto') warnOfMemory(store, plan.policy);
@@ -118,7 +117,7 @@ export function wire(options: LimiterOptions, clock: Clock): Limiter {
     if (options.store === undefined) await store.close();
   };
   const told = new Told(events, clock, store.kind);
-  const leaseBounds = boundsOfAll(all, lease);
+  const leaseBounds = boundsOfAll([plan.limits, ...plans.values()], lease);
   return new GuardedLimiter({ plan, variants, split, events, told, waiting, clock, timeoutMs, leaseBounds, release });
 }
 
