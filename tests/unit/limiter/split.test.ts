@@ -1,4 +1,4 @@
-import { type Decision, fixedWindow, type Limiter, type LimiterOptions, slidingWindow } from 'comporta';
+import { type Decision, fixedWindow, type Limiter, type LimiterOptions, slidingWindow, tokenBucket } from 'comporta';
 import { describe, expect, test } from 'vitest';
 import { wire } from '../../../packages/comporta/src/limiter/create.js';
 import { rankIn } from '../../../packages/comporta/src/limiter/split.js';
@@ -181,6 +181,33 @@ describe('a subject in four parts', () => {
     expect(await other.reward('hot', 40)).toMatchObject([{ remaining: 98 }]);
     await limiter.charge('hot', 100);
     expect(await ask(limiter, 8)).toMatchObject(Array.from({ length: 8 }, () => ({ allowed: false })));
+  });
+
+  test.each([
+    ['settle', 240],
+    ['charge', 182],
+  ])('keeps a debt of %s in the part that has it, and admits what the others have: %i of 160', async (by, passed) => {
+    const { limiter } = started({ split: { parts: 8 }, limits: slidingWindow({ limit: 160, window: '1s' }) });
+    const forced = by === 'settle' ? 100 : 30;
+    if (by === 'settle') await limiter.settle(await limiter.reserve('hot', { cost: 5 }), forced);
+    else expect((await ask(limiter, 6, 20)).every(({ allowed }) => allowed)).toBe(true);
+    if (by === 'charge') await limiter.charge('hot', forced);
+    const room = (await left(limiter)) as number;
+    const after = (await ask(limiter, 300)).filter(({ allowed }) => allowed).length;
+    expect(after).toBe(room);
+    expect((by === 'settle' ? 0 : 120) + forced + after).toBe(passed);
+    expect(await left(limiter)).toBe(0);
+  });
+
+  test('lets what a slow bucket regains pass in bursts, and no more in the long run', async () => {
+    const slow = tokenBucket({ capacity: 128, refill: 1, every: '1s' });
+    const { limiter, clock } = started({ split: { parts: 8 }, limits: slow });
+    const pass = async (times: number) => (await ask(limiter, times)).filter(({ allowed }) => allowed).length;
+    expect(await pass(300)).toBe(128);
+    await clock.pass(7999);
+    expect(await pass(50)).toBe(0);
+    await clock.pass(1);
+    expect(await pass(50)).toBe(8);
   });
 
   test('takes as much as one part has room for', async () => {
