@@ -2,7 +2,7 @@ import { createLimiter, type Limiter, type LimiterOptions, type Store, slidingWi
 import { redisStore } from 'comporta/redis';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type Server, startServer } from '../support/servers.js';
-import { until } from '../support/wait.js';
+import { sleep, until } from '../support/wait.js';
 
 const LIMIT = 200;
 
@@ -79,6 +79,26 @@ describe('after an outage', () => {
     await server.start();
     await recovered(limiter);
     await until(async () => (await used(limiter, 's')) === 6, { what: 'six charges' });
+    await limiter.close();
+  });
+
+  test('a bucket that is asked all the time lets pass no more than without one', async () => {
+    const limits = tokenBucket({ capacity: 100, refill: 100, every: '3s' });
+    const limiter = limiterOn({ limits, hold: false });
+    const startMs = performance.now();
+    let passed = 0;
+    const askUntil = async (endMs: number) => {
+      for (; performance.now() < startMs + endMs; await sleep(1)) passed += (await ask(limiter, 's', 3)).passed;
+    };
+    await askUntil(500);
+    server.freeze();
+    await askUntil(3500);
+    server.thaw();
+    await askUntil(5500);
+    const seconds = (performance.now() - startMs) / 1000;
+    // Without what was refilled twice: one that was not asked for 3 s would let 100 more pass.
+    expect(passed).toBeLessThanOrEqual(100 + (100 / 3) * seconds + 10);
+    expect(passed).toBeGreaterThan(100 + (100 / 3) * seconds - 30);
     await limiter.close();
   });
 

@@ -68,7 +68,7 @@ class Fleet {
 
   /** Whether a process lets a request pass without the store. */
   admitsAt(rank: number, cost: number): boolean {
-    return isAllowed((this.#shares[rank] as LocalShare).decide(question(cost), () => undefined));
+    return isAllowed((this.#shares[rank] as LocalShare).decide(question(cost), undefined));
   }
 
   /** How many processes do. */

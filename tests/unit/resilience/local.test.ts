@@ -2,8 +2,8 @@ import { memoryStore, slidingWindow } from 'comporta';
 import { expect, test } from 'vitest';
 import { withIds } from '../../../packages/comporta/src/algorithms/limits.js';
 import { LastSeen } from '../../../packages/comporta/src/resilience/last-seen.js';
+import type { Debt } from '../../../packages/comporta/src/resilience/ledger.js';
 import { LocalShare } from '../../../packages/comporta/src/resilience/local-share.js';
-import type { Debt } from '../../../packages/comporta/src/resilience/pay-back.js';
 import { FakeClock } from '../../support/fake-clock.js';
 import { isAllowed, numbersOf } from '../../support/memory-bench.js';
 
@@ -18,9 +18,11 @@ function open(remembers = true) {
   const said = (remaining: number, resetAfterMs = WINDOW_MS): void =>
     share.saw('s', { atUs: 0, numbers: [remaining, 0, resetAfterMs, resetAfterMs] });
   const left = (owed: readonly Debt[] = []): number =>
-    numbersOf(share.decide({ operation: 'peek', subject: 's', cost: 0, id: 'x' }, () => owed)).remaining;
+    numbersOf(
+      share.decide({ operation: 'peek', subject: 's', cost: 0, id: 'x' }, { owed: () => owed, begin: () => undefined }),
+    ).remaining;
   const consume = (): boolean =>
-    isAllowed(share.decide({ operation: 'consume', subject: 's', cost: 1, id: 'x' }, () => undefined));
+    isAllowed(share.decide({ operation: 'consume', subject: 's', cost: 1, id: 'x' }, undefined));
   return { clock, share, said, left, consume };
 }
 

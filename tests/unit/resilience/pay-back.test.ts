@@ -1,7 +1,10 @@
-import { slidingWindow } from 'comporta';
-import { expect, test } from 'vitest';
+import { memoryStore, slidingWindow, tokenBucket } from 'comporta';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
 import { withIds } from '../../../packages/comporta/src/algorithms/limits.js';
+import { Ledger } from '../../../packages/comporta/src/resilience/ledger.js';
 import { PayBack } from '../../../packages/comporta/src/resilience/pay-back.js';
+import type { PolicyStore, StoreReply } from '../../../packages/comporta/src/stores/store.js';
 import { FakeClock } from '../../support/fake-clock.js';
 
 const SUBJECTS_MAX = 10_000;
@@ -19,7 +22,7 @@ function open(tookMs: (paid: number) => number = () => 0) {
     },
   };
   const plan = { policy: 'p', limits: withIds([slidingWindow({ limit: 10, window: '1m' })]) };
-  const payBack = new PayBack(plan, clock, creditor);
+  const payBack = new PayBack(new Ledger(plan, clock, () => ({ processes: 1, rank: 0 })), clock, creditor);
   const record = (name: string, count: number): void => {
     for (let i = 0; i < count; i++) payBack.record(`${name}${i}`, 1, clock.nowUs(), `${name}${i}`);
   };
@@ -82,4 +85,67 @@ test.each([
   };
   expect(await lastedMs(0)).toBeLessThan(200 + 36 * (wayMs + 30));
   expect(await lastedMs(10)).toBeGreaterThan(30 * 200);
+});
+
+describe('of a bucket that was empty when the store went away', () => {
+  const bucket = withIds([tokenBucket({ capacity: 100, refill: 10, every: '1s' })]);
+
+  /** What all processes together owe after so long in which each let pass its part of what is refilled. */
+  function owedAfter(seconds: number, processes: number): number {
+    const clock = new FakeClock();
+    const ledgers = Array.from({ length: processes }, (_, rank) => {
+      return new Ledger({ policy: 'p', limits: bucket }, clock, () => ({ processes, rank }));
+    });
+    for (const ledger of ledgers) ledger.begin('s', [10_000]);
+    for (let i = 0; i < seconds * 10; i++) {
+      clock.advance(100);
+      ledgers[i % processes]?.add('s', 1, clock.nowUs());
+    }
+    return ledgers.reduce((sum, ledger) => sum + (ledger.owed('s')[0]?.amount ?? 0), 0);
+  }
+
+  test.each([1, 2, 5])(
+    '%d processes owe what the bucket was refilled with meanwhile, and no more than it holds',
+    (n) => {
+      expect(owedAfter(5, n)).toBe(50);
+      expect(owedAfter(10, n)).toBe(100);
+      expect(Math.abs(owedAfter(30, n) - 100)).toBeLessThanOrEqual(n);
+    },
+  );
+
+  test('a charge that is given back is owed no longer', () => {
+    const clock = new FakeClock();
+    const ledger = new Ledger({ policy: 'p', limits: bucket }, clock, () => ({ processes: 1, rank: 0 }));
+    ledger.begin('s', [10_000]);
+    clock.advance(1000);
+    ledger.add('s', 10, clock.nowUs());
+    ledger.refund({ subject: 's', decisionId: 'id', atUs: clock.nowUs(), amount: 4 });
+    expect(ledger.owed('s')[0]?.amount).toBe(6);
+  });
+});
+
+test('with what is owed the store stands as if it had been asked all the time', () => {
+  const limits = withIds([tokenBucket({ capacity: 20, refill: 3, every: '1s' })]);
+  const step = fc.record({ afterMs: fc.nat(3000), cost: fc.nat(5) });
+  fc.assert(
+    fc.property(fc.array(step), fc.array(step), (before, during) => {
+      const clock = new FakeClock();
+      const open = () => memoryStore({ clock }).bind({ policy: 'p', limits });
+      const [store, truth] = [open(), open()];
+      const numbers = (of: PolicyStore) => (of.peek('s', 0) as StoreReply).numbers as [number, number, number, number];
+      const ledger = new Ledger({ policy: 'p', limits }, clock, () => ({ processes: 1, rank: 0 }));
+      for (const { afterMs, cost } of before) {
+        clock.advance(afterMs);
+        for (const one of [store, truth]) void one.consume('s', cost);
+      }
+      ledger.begin('s', [numbers(store)[2]]);
+      for (const { afterMs, cost } of during) {
+        clock.advance(afterMs);
+        const { numbers: said } = truth.consume('s', cost) as StoreReply;
+        if (said[1] === 0) ledger.add('s', cost, clock.nowUs());
+      }
+      void store.force?.('s', [ledger.owed('s')[0]?.amount ?? 0]);
+      expect(Math.abs(numbers(store)[0] - numbers(truth)[0])).toBeLessThanOrEqual(1);
+    }),
+  );
 });

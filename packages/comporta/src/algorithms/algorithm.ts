@@ -48,6 +48,8 @@ export interface Algorithm<State = unknown> {
    * never admits what the described one would not.
    */
   assume(remaining: number, resetAfterMs: number, now: number, args: readonly number[]): State;
+  /** Use runs out at one rate, however much of it there is. */
+  readonly drains?: boolean;
   /** How long a state stays useful, margin included; `resetAfterMs` as it is described. */
   ttlMs(state: State, now: number, args: readonly number[], resetAfterMs: number): number;
   /** Gives `amount` back of a charge made at `atUs`; `undefined` when nothing is left to give back. */

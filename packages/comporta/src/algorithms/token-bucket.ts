@@ -29,6 +29,7 @@ export const tokenBucket: Algorithm<State> = {
   name: 'tokenBucket',
   tag: 'tb',
   clock: 'us',
+  drains: true,
   stepUs: ([, , , tick]) => tick as number,
   args: ['full', 'token', 'rate', 'tick'],
   params,

@@ -12,8 +12,9 @@ import type {
 } from '../stores/store.js';
 import { Asker } from './asker.js';
 import type { StoreHealth } from './health.js';
+import { Ledger } from './ledger.js';
 import type { LocalShare } from './local-share.js';
-import { type Creditor, PayBack } from './pay-back.js';
+import { creditorOf, PayBack } from './pay-back.js';
 import { type Answering, isAdmitted, Posed } from './posed.js';
 import type { GuardOptions, Question, RefusalMemory, Taking, TakingAction, UnitLeases } from './question.js';
 import type { Reports } from './reports.js';
@@ -46,7 +47,11 @@ export class Guard {
     this.#refusals = options.refusals;
     this.#leases = options.leases;
     const isOwing = options.mode === 'local' && options.payBack && store.force !== undefined;
-    this.#payBack = isOwing ? new PayBack(plan, options.clock, this.#creditor()) : undefined;
+    const creditor = creditorOf(this.#asker, (subject, amounts, waiter) =>
+      this.#changing(subject, () => store.force?.(subject, amounts, waiter) ?? 0),
+    );
+    const ledger = isOwing ? new Ledger(plan, options.clock, local.partOf) : undefined;
+    this.#payBack = ledger && new PayBack(ledger, options.clock, creditor);
   }
 
   /** As {@link Guard.ask}, unless it is known here what the store would answer. */
@@ -73,8 +78,11 @@ export class Guard {
   }
 
   #answering: Answering = {
-    start: ({ operation, subject, cost, terms, id }, waiter) =>
-      this.#leases?.ask(operation, subject, cost, waiter) ?? this.#store[operation](subject, cost, waiter, terms, id),
+    start: ({ operation, subject, cost, terms, id }, waiter) => {
+      this.#payBack?.payFirst(subject);
+      const leased = this.#leases?.ask(operation, subject, cost, waiter);
+      return leased ?? this.#store[operation](subject, cost, waiter, terms, id);
+    },
     heard: ({ subject, cost }, sent, reply, node) => {
       this.#answered(node);
       this.#local.saw(subject, reply);
@@ -92,7 +100,10 @@ export class Guard {
       subject,
       signal,
       timeoutMs,
-      start: (waiter) => this.#acting(action, waiter, terms),
+      start: (waiter) => {
+        this.#payBack?.payFirst(subject);
+        return this.#acting(action, waiter, terms);
+      },
       onValue: (reply: ActionReply, node) => {
         this.#answered(node);
         this.#local.saw(subject, reply);
@@ -209,7 +220,7 @@ export class Guard {
     const { operation, subject, cost, id } = question;
     const degraded = this.#reports.failed(error, node, this.#asker.whereIs(subject));
     if (degraded.mode !== 'local') return question.word({ atUs: 0, numbers: [], degraded });
-    const reply = this.#local.decide({ operation, subject, cost, id }, () => this.#payBack?.owed(subject));
+    const reply = this.#local.decide({ operation, subject, cost, id }, this.#payBack);
     // Where the store may have been reached it may have charged already: better once too few than twice.
     const isOwed = operation === 'consume' && error instanceof StoreError && error.isUnsent && isAdmitted(reply);
     if (isOwed) this.#payBack?.record(subject, cost, reply.atUs, id);
@@ -223,7 +234,7 @@ export class Guard {
       const isGiven = degraded.mode === 'open';
       return word({ atUs: 0, numbers: [], degraded, word: isGiven ? Math.max(1, action.cost) : 0 });
     }
-    const reply = this.#local.act(action, () => this.#payBack?.owed(subject));
+    const reply = this.#local.act(action, this.#payBack);
     const charged = action.kind === 'take' ? reply.word : reply.word * action.cost;
     const isOwed = charged > 0 && error instanceof StoreError && error.isUnsent;
     if (isOwed) this.#payBack?.record(subject, charged, reply.atUs, action.id);
@@ -233,18 +244,5 @@ export class Guard {
   #answered(node: string): void {
     this.#onAnswered();
     this.#reports.answered(node);
-  }
-
-  #creditor(): Creditor {
-    const onValue = () => true;
-    const onError = (error: unknown) => !(error instanceof StoreError && error.isUnsent);
-    return {
-      isBack: (subject) => this.#asker.isBack(subject),
-      pay: async (subject, amounts) => {
-        const start = (waiter: Waiter) =>
-          this.#changing(subject, () => this.#store.force?.(subject, amounts, waiter) ?? 0);
-        return this.#asker.ask({ subject, start, signal: undefined, timeoutMs: undefined, onValue, onError });
-      },
-    };
   }
 }

@@ -5,12 +5,18 @@ import { shortSubject } from '../stores/keyspace.js';
 import { memoryStore } from '../stores/memory.js';
 import type { Action, ActionReply, Plan, PolicyStore, Room, Store, StoreReply } from '../stores/store.js';
 import { LastSeen, type Sight } from './last-seen.js';
-import type { Debt } from './pay-back.js';
+import type { Debt } from './ledger.js';
 
 /** Blocked subjects that are remembered; those of further ones begin an outage without their block. */
 const BLOCKED_MAX = 10_000;
 
 const NO_DEBT: Debt = { amount: 0, resetAfterMs: 0 };
+
+/** What the store is not told of yet. */
+interface Debts {
+  owed(subject: string): readonly Debt[];
+  begin(subject: string, resetAfterMs: readonly number[]): void;
+}
 
 /** A memory store: it answers at once. */
 type Memory = Required<Pick<PolicyStore, 'assume'>> & PolicyStore;
@@ -60,6 +66,9 @@ export class LocalShare {
     this.#seen = options.remembers ? new LastSeen(plan.limits.length) : undefined;
   }
 
+  /** What this process has of each limit while the store is away. */
+  readonly partOf = (): Part => this.#options.partOf();
+
   /** The store said this of a subject. */
   saw(subject: string, { numbers, blockedMs }: StoreReply): void {
     if (this.#seen === undefined) return;
@@ -79,17 +88,17 @@ export class LocalShare {
     if (forMs === 0) void this.#part().store.act?.({ kind: 'block', subject, cost: 0 });
   }
 
-  /** Decides in place of the store, which knows nothing of what is `owed`. */
-  decide({ operation, subject, cost, id }: LocalQuestion, owed: () => readonly Debt[] | undefined): StoreReply {
+  /** Decides in place of the store, which knows nothing of the debts. */
+  decide({ operation, subject, cost, id }: LocalQuestion, debts: Debts | undefined): StoreReply {
     const sight = this.#seen?.take(subject);
-    if (sight !== undefined) this.#begin(subject, sight, owed());
+    if (sight !== undefined) this.#begin(subject, sight, debts);
     return this.#forCost(cost)[operation](subject, cost, undefined, undefined, id) as StoreReply;
   }
 
   /** As {@link LocalShare.decide}, for what is more than a plain decision. */
-  act(action: Action, owed: () => readonly Debt[] | undefined = () => undefined): ActionReply {
+  act(action: Action, debts?: Debts): ActionReply {
     const sight = this.#seen?.take(action.subject);
-    if (sight !== undefined) this.#begin(action.subject, sight, owed());
+    if (sight !== undefined) this.#begin(action.subject, sight, debts);
     const store = action.kind === 'reserve' ? this.#forCost(action.cost) : this.#part().store;
     return store.act?.(action) as ActionReply;
   }
@@ -121,10 +130,15 @@ export class LocalShare {
   }
 
   /** Leaves a subject no more than its part of what the store had left, nor more than it has here already. */
-  #begin(subject: string, sight: Sight, owed: readonly Debt[] | undefined): void {
+  #begin(subject: string, sight: Sight, debts: Debts | undefined): void {
     const { store } = this.#part();
     const own = (store.peek(subject, 0) as StoreReply).numbers;
     const aged = this.#aged(subject, sight);
+    const owed = debts?.owed(subject);
+    debts?.begin(
+      subject,
+      this.#plan.limits.map((_, i) => roomAt(aged, i).resetAfterMs),
+    );
     const rooms = this.#plan.limits.map((_, i): Room => {
       const here = roomAt(own, i);
       // What is as if unused leaves each its whole part.

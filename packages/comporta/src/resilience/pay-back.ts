@@ -1,9 +1,9 @@
 import { type Clock, nextTurn } from '../core/time.js';
-import { memoryStore } from '../stores/memory.js';
-import type { Charge, Plan, PolicyStore, StoreReply } from '../stores/store.js';
+import { StoreError, type Waiter } from '../core/waiting.js';
+import type { Charge, MaybePromise } from '../stores/store.js';
+import type { Asker } from './asker.js';
+import { type Debt, type Ledger, SUBJECTS_MAX } from './ledger.js';
 
-/** Most subjects whose local admissions are remembered; those of further ones are not paid back. */
-const SUBJECTS_MAX = 10_000;
 /** Decisions whose ids are remembered; older ones are no longer forgiven when they are given back. */
 const RECORDED_MAX = 50_000;
 /** How many subjects each admission looks at for what no longer counts: enough to clean faster than subjects come. */
@@ -22,16 +22,6 @@ const SPREAD_MS = 200;
 /** How often to look again for subjects whose node was still away. */
 const RETRY_MS = 500;
 
-/** No subject has this name, so nothing is ever owed of it. */
-const NOBODY = '';
-
-/** What the store is owed for one limit of a subject. */
-export interface Debt {
-  readonly amount: number;
-  /** Ms until nothing of it counts any more. */
-  readonly resetAfterMs: number;
-}
-
 /** What paying back needs of its surroundings. */
 export interface Creditor {
   /** The subject's node answers again. */
@@ -40,13 +30,28 @@ export interface Creditor {
   pay(subject: string, amounts: readonly number[]): Promise<boolean>;
 }
 
+/** The store, as far as it can be reached. */
+export function creditorOf(
+  asker: Asker,
+  force: (subject: string, amounts: readonly number[], waiter: Waiter) => MaybePromise<unknown>,
+): Creditor {
+  const onValue = (): boolean => true;
+  const onError = (error: unknown): boolean => !(error instanceof StoreError && error.isUnsent);
+  return {
+    isBack: (subject) => asker.isBack(subject),
+    pay: async (subject, amounts) => {
+      const start = (waiter: Waiter) => force(subject, amounts, waiter);
+      return asker.ask({ subject, start, signal: undefined, timeoutMs: undefined, onValue, onError });
+    },
+  };
+}
+
 /**
  * Remembers what was admitted here in place of the store and charges it once the store is back, as far
  * as it still counts then. Kept like any other use, so it ages by the limits' own rules.
  */
 export class PayBack {
-  readonly #plan: Plan;
-  readonly #ledger: Required<Pick<PolicyStore, 'force'>> & PolicyStore;
+  readonly #ledger: Ledger;
   readonly #clock: Clock;
   readonly #creditor: Creditor;
   readonly #owed: Set<string> = new Set();
@@ -54,22 +59,21 @@ export class PayBack {
   #cursor: Iterator<string> = this.#owed.values();
   /** Ids of the decisions that were recorded. */
   readonly #recorded: Set<string> = new Set();
-  #atUs = 0;
   #isRunning = false;
   #isStopped = false;
   #triedAtUs = 0;
   /** The least time in which a batch was answered. */
   #quickestMs: number = Number.POSITIVE_INFINITY;
 
-  constructor(plan: Plan, clock: Clock, creditor: Creditor) {
-    this.#plan = plan;
+  constructor(ledger: Ledger, clock: Clock, creditor: Creditor) {
+    this.#ledger = ledger;
     this.#clock = clock;
     this.#creditor = creditor;
-    const stamp: Clock = { nowUs: () => this.#atUs, startTimer: clock.startTimer };
-    // What it drops is not charged: fewer than would be refused otherwise, and nobody's to mend.
-    const onWarning = (): void => undefined;
-    const ledger = memoryStore({ maxSubjects: SUBJECTS_MAX, clock: stamp, onWarning }).bind(plan);
-    this.#ledger = ledger as Required<Pick<PolicyStore, 'force'>> & PolicyStore;
+  }
+
+  /** The store goes away; its own use of a subject runs out after so long, limit by limit. */
+  begin(subject: string, resetAfterMs: readonly number[]): void {
+    this.#ledger.begin(subject, resetAfterMs);
   }
 
   /** Cost that was admitted here at `atUs`. */
@@ -78,24 +82,18 @@ export class PayBack {
     if (this.#owed.size >= SUBJECTS_MAX && !this.#owed.has(subject)) return;
     if (this.#recorded.size >= RECORDED_MAX) this.#recorded.delete(this.#recorded.keys().next().value as string);
     this.#recorded.add(decisionId);
-    this.#atUs = atUs;
     this.#owed.add(subject);
-    void this.#ledger.force(
-      subject,
-      this.#plan.limits.map(() => cost),
-    );
+    this.#ledger.add(subject, cost, atUs);
   }
 
   /** What the store does not know of a subject and still counts, for each limit. */
   owed(subject: string): readonly Debt[] {
-    if (!this.#owed.has(subject)) return this.#plan.limits.map(() => ({ amount: 0, resetAfterMs: 0 }));
-    this.#atUs = this.#clock.nowUs();
-    const unused = (this.#ledger.peek(NOBODY, 0) as StoreReply).numbers;
-    const { numbers } = this.#ledger.peek(subject, 0) as StoreReply;
-    return this.#plan.limits.map((_, i) => ({
-      amount: (unused[i * 4] as number) - (numbers[i * 4] as number),
-      resetAfterMs: numbers[i * 4 + 2] as number,
-    }));
+    return this.#ledger.owed(subject);
+  }
+
+  /** A subject is about to be asked for: where it owes much, that is charged before, and else in the background. */
+  payFirst(subject: string): void {
+    if (this.#owed.size > 0 && this.#owed.has(subject) && this.#ledger.isLarge(subject)) void this.#pay(subject);
   }
 
   /** Whether a decision was recorded, as far as remembered. */
@@ -106,14 +104,13 @@ export class PayBack {
   /** A local admission was given back. What was not recorded is not owed either. */
   forgive(charge: Charge): void {
     if (!this.#recorded.has(charge.decisionId)) return;
-    this.#atUs = this.#clock.nowUs();
-    void this.#ledger.refund(charge);
+    this.#ledger.refund(charge);
   }
 
   /** A subject was reset. */
   forget(subject: string): void {
     this.#owed.delete(subject);
-    void this.#ledger.reset(subject);
+    this.#ledger.forget(subject);
   }
 
   /** Call when the store has answered. Returns at once; pays in the background. */
@@ -155,11 +152,12 @@ export class PayBack {
 
   async #pay(subject: string): Promise<void> {
     const amounts = this.owed(subject).map(({ amount }) => amount);
-    this.forget(subject);
+    this.#owed.delete(subject);
+    this.#ledger.clear(subject);
     if (!amounts.some((amount) => amount > 0)) return;
     if (await this.#creditor.pay(subject, amounts)) return;
     this.#owed.add(subject);
-    void this.#ledger.force(subject, amounts);
+    this.#ledger.add(subject, amounts, this.#clock.nowUs());
   }
 
   /** What no longer counts must not take the place of what does. */
