@@ -14,7 +14,7 @@ import { connected, exercise } from './exercise.js';
 /** Commands that the scripts give, beside those that run them: each is checked inside a script as outside. */
 const IN_SCRIPTS = [
   ...['+time', '+get', '+set', '+del', '+exists', '+incr', '+pexpire', '+pttl'],
-  ...['+lindex', '+llen', '+lpop', '+lpush', '+lrange', '+ltrim', '+rpush'],
+  ...['+lindex', '+llen', '+lpush', '+lrange', '+ltrim', '+rpush'],
   ...['+zadd', '+zcard', '+zcount', '+zrange', '+zrangebyscore'],
   ...['+zrem', '+zremrangebyrank', '+zremrangebyscore', '+zscore'],
 ];

@@ -52,7 +52,7 @@ const FAULTS: readonly (readonly [kind: string, about: string, find: string, rep
   ['slidingWindow', 'rank in a list off by one', 'return i - 1, at', 'return i, at'],
   ['slidingWindow', 'cost of an element forgotten', "'<dI4I4', at, total, cost)", "'<dI4I4', at, total, 1)"],
   ['slidingWindow', 'times with too few digits', "'<dI4", "'<fI4"],
-  ['slidingWindow', 'the one that left stays', "redis.call('LPOP', key)", ''],
+  ['slidingWindow', 'what left stays', "redis.call('LTRIM', key, left, -1)", ''],
   ['slidingWindow', 'one too many leaves', "'LTRIM', key, left, -1", "'LTRIM', key, left + 1, -1"],
   ['slidingWindow', 'all that left stays', "elseif left < 0 then\nredis.call('DEL', key)", ''],
   ['slidingWindow', 'what is put in front is turned around', 'isStart and #entries + 1 - i or i', 'i'],

@@ -60,8 +60,6 @@ end
 local function commit(key, now, cost, limit, window, storage, isSet, clock, left, firstAt, lastAt, used, total)
   if isSet then
     redis.call('ZREMRANGEBYSCORE', key, '-inf', clock - window)
-  elseif left == 1 then
-    redis.call('LPOP', key)
   elseif left > 0 then
     redis.call('LTRIM', key, left, -1)
   elseif left < 0 then
