@@ -93,7 +93,8 @@ export class PayBack {
 
   /** A subject is about to be asked for: where it owes much, that is charged before, and else in the background. */
   payFirst(subject: string): void {
-    if (this.#owed.size > 0 && this.#owed.has(subject) && this.#ledger.isLarge(subject)) void this.#pay(subject);
+    if (this.#owed.size === 0 || !this.#owed.has(subject) || !this.#creditor.isBack(subject)) return;
+    if (this.#ledger.isLarge(subject)) void this.#pay(subject);
   }
 
   /** Whether a decision was recorded, as far as remembered. */
@@ -150,14 +151,18 @@ export class PayBack {
     return Math.min(PAUSE_MAX_MS, Math.max(PAUSE_MS, PAUSE_PER_DELAY * (tookMs - this.#quickestMs)));
   }
 
+  /** What is not sent stays as it is, each admission with its time; what is admitted meanwhile is owed still. */
   async #pay(subject: string): Promise<void> {
     const amounts = this.owed(subject).map(({ amount }) => amount);
     this.#owed.delete(subject);
+    const isNothing = !amounts.some((amount) => amount > 0);
+    if (!isNothing && !(await this.#creditor.pay(subject, amounts))) {
+      this.#owed.add(subject);
+      return;
+    }
+    const rest = this.owed(subject).map(({ amount }, i) => Math.max(0, amount - (amounts[i] as number)));
     this.#ledger.clear(subject);
-    if (!amounts.some((amount) => amount > 0)) return;
-    if (await this.#creditor.pay(subject, amounts)) return;
-    this.#owed.add(subject);
-    this.#ledger.add(subject, amounts, this.#clock.nowUs());
+    if (this.#owed.has(subject)) this.#ledger.add(subject, rest, this.#clock.nowUs());
   }
 
   /** What no longer counts must not take the place of what does. */
