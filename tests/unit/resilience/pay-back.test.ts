@@ -113,6 +113,21 @@ describe('of a bucket that was empty when the store went away', () => {
     },
   );
 
+  test('what is admitted after all was given back is owed for as long as what came before', () => {
+    const clock = new FakeClock();
+    const ledger = new Ledger({ policy: 'p', limits: bucket }, clock, () => ({ processes: 1, rank: 0 }));
+    const creditor = { isBack: () => false, pay: async () => false };
+    const payBack = new PayBack(ledger, clock, creditor);
+    payBack.begin('s', [10_000]);
+    payBack.record('s', 5, clock.nowUs(), 'first');
+    payBack.forgive({ subject: 's', decisionId: 'first', atUs: clock.nowUs(), amount: 5 });
+    // Each admission looks at what is owed of others and drops what is nothing.
+    for (const other of ['a', 'b', 'c']) payBack.record(other, 1, clock.nowUs(), other);
+    payBack.record('s', 5, clock.nowUs(), 'second');
+    clock.advance(9000);
+    expect(payBack.owed('s')[0]?.amount).toBe(5);
+  });
+
   test('a charge that is given back is owed no longer', () => {
     const clock = new FakeClock();
     const ledger = new Ledger({ policy: 'p', limits: bucket }, clock, () => ({ processes: 1, rank: 0 }));

@@ -1,6 +1,7 @@
 import type { Limit, Part } from '../algorithms/algorithm.js';
 import { sharedLimit } from '../algorithms/share.js';
 import type { Clock } from '../core/time.js';
+import { shortSubject } from '../stores/keyspace.js';
 import { memoryStore } from '../stores/memory.js';
 import type { Charge, Plan, PolicyStore, StoreReply } from '../stores/store.js';
 
@@ -37,12 +38,14 @@ export class Ledger {
 
   /** The store goes away; its own use of a subject runs out after so long, limit by limit. */
   begin(subject: string, resetAfterMs: readonly number[]): void {
+    if (!this.#pages.some(({ drains }) => drains)) return;
     const nowUs = this.#clock.nowUs();
-    if (!this.#drainedUs.has(subject) && this.#drainedUs.size >= SUBJECTS_MAX) {
+    const name = shortSubject(subject);
+    if (!this.#drainedUs.has(name) && this.#drainedUs.size >= SUBJECTS_MAX) {
       this.#drainedUs.delete(this.#drainedUs.keys().next().value as string);
     }
     this.#drainedUs.set(
-      subject,
+      name,
       resetAfterMs.map((ms) => nowUs + ms * 1000),
     );
   }
@@ -86,13 +89,14 @@ export class Ledger {
 
   /** Of a subject that the store knows nothing of either. */
   forget(subject: string): void {
-    this.#drainedUs.delete(subject);
+    this.#drainedUs.delete(shortSubject(subject));
     this.clear(subject);
   }
 
   /** A time as a limit sees it: what drains stands still until the store's own use has. */
   #atUs(subject: string, i: number, atUs: number): number {
-    return this.#pages[i]?.drains === true ? Math.max(atUs, this.#drainedUs.get(subject)?.[i] ?? 0) : atUs;
+    if (this.#pages[i]?.drains !== true) return atUs;
+    return Math.max(atUs, this.#drainedUs.get(shortSubject(subject))?.[i] ?? 0);
   }
 }
 

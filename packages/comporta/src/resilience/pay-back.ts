@@ -169,7 +169,13 @@ export class PayBack {
   #sweepOne(): void {
     const next = this.#cursor.next();
     if (next.done === true) this.#cursor = this.#owed.values();
-    else if (this.owed(next.value).every(({ amount }) => amount === 0)) this.forget(next.value);
+    else if (this.owed(next.value).every(({ amount }) => amount === 0)) this.#drop(next.value);
+  }
+
+  /** Nothing is owed of it now; what the store itself still counts of it may be. */
+  #drop(subject: string): void {
+    this.#owed.delete(subject);
+    this.#ledger.clear(subject);
   }
 
   #pause(delayMs: number): Promise<void> {
